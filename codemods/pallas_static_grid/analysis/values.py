@@ -1,0 +1,314 @@
+"""What an expression evaluates to, as far as the source tells.
+
+The interpreter (`interpreter.py`) computes these; bounds and kernel facts read them. They hold
+syntax nodes and never leave `analysis/`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from pallas_static_grid.analysis.symbolic import Sym
+from pallas_static_grid.model import Step
+
+if TYPE_CHECKING:
+    from pallas_static_grid.analysis.modules import ModuleContext
+    from pallas_static_grid.analysis.scopes import Scope
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """The chain of reasons of a value, newest step first."""
+
+    step: Step
+    cause: Trace | None = None
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps from the newest back to the cause."""
+        out: list[Step] = []
+        link: Trace | None = self
+        while link is not None:
+            out.append(link.step)
+            link = link.cause
+        return tuple(out)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Value:
+    """Base of all values; `trace` says how the value came about."""
+
+    trace: Trace | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unknown(Value):
+    """Nothing is known; `need` says in words what would have to be known."""
+
+    need: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Int(Value):
+    """A Python int (or bool): static as a grid entry."""
+
+    expr: Sym
+    is_bool: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Float(Value):
+    """A Python or NumPy float."""
+
+    numpy: bool = False
+    ratio: tuple[Sym, Sym] | None = None
+    """The float is exactly `a / b` of two integers (for `ceil` and `floor` of it)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Array(Value):
+    """A JAX array or tracer, or a NumPy array or scalar: never static as a grid entry.
+
+    `shape`: one value per axis if the rank is known; () is a scalar. `ident` names the run-time
+    array: equal idents mean the same array. `elem` describes each element (a scalar's value).
+    """
+
+    ident: str
+    shape: tuple[Value, ...] | None = None
+    dtype: str | None = None
+    elem: Sym | None = None
+    numpy: bool = False
+    ratio: tuple[Sym, Sym] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Const(Value):
+    """None, a string, bytes, Ellipsis or a complex literal."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tuple(Value):
+    """A tuple or list whose length is known."""
+
+    items: tuple[Value, ...]
+    kind: Literal["tuple", "list"] = "tuple"
+    nodes: tuple[ast.expr | None, ...] = ()
+    """The element expressions where the display is in sight, else empty."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sequence(Value):
+    """A tuple or list of unknown length; every element is like `elem`.
+
+    For an array's shape, `array` is that array (so `.shape[i]` has an identity).
+    """
+
+    elem: Value
+    array: Array | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dict(Value):
+    """A dict display or `dict(...)`, by constant key; `complete` if no key is missing."""
+
+    items: tuple[tuple[object, Value], ...]
+    complete: bool = True
+    node: ast.expr | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class External(Value):
+    """Something from an imported module out of sight, by canonical qualified name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModuleValue(Value):
+    """A module in sight."""
+
+    context: ModuleContext
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Jit:
+    """How a function is compiled: which parameters stay Python values."""
+
+    static_names: frozenset[str] = frozenset()
+    known: bool = True
+    """False where the static arguments are given by something out of sight."""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function(Value):
+    """A `def` or lambda in sight, with the scope it closes over."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    module: ModuleContext
+    scope: Scope
+    qualname: str
+    jit: Jit | None = None
+    custom_rule: bool = False
+    """Wrapped in custom_vjp or custom_jvp."""
+    self_value: Value | None = None
+    """The instance that a method is bound to."""
+
+    @property
+    def name(self) -> str:
+        """The function's own name (`<lambda>` for a lambda)."""
+        return "<lambda>" if isinstance(self.node, ast.Lambda) else self.node.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partial(Value):
+    """`functools.partial(func, *args, **kwargs)`."""
+
+    func: Value
+    args: tuple[Value, ...]
+    kwargs: tuple[tuple[str, Value], ...]
+    node: ast.Call | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Class(Value):
+    """A class in sight."""
+
+    node: ast.ClassDef
+    module: ModuleContext
+    scope: Scope
+    qualname: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instance(Value):
+    """An instance of a class in sight; `fields` are what the construction in sight tells."""
+
+    cls: Class
+    fields: tuple[tuple[str, Value], ...] = ()
+    ident: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arg:
+    """An argument as it was written and what it evaluated to.
+
+    `node` is the expression at the call, or None for what came by `**kwargs`, a partial or a
+    default; `holder` is the call node whose argument it is.
+    """
+
+    value: Value
+    node: ast.expr | None
+    holder: ast.Call | None = None
+    keyword: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockSpec(Value):
+    """`pl.BlockSpec(block_shape, index_map, memory_space=...)` as built in sight.
+
+    `kind` is the class ("BlockSpec", or another spec class that is not plain).
+    """
+
+    node: ast.Call
+    module: ModuleContext
+    kind: str
+    block_shape: Arg | None
+    index_map: Arg | None
+    memory_space: Arg | None
+    other: tuple[tuple[str, Arg], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GridSpec(Value):
+    """`pl.GridSpec` / `pltpu.PrefetchScalarGridSpec` as built in sight; args by canonical name."""
+
+    node: ast.Call
+    module: ModuleContext
+    kind: str
+    args: tuple[tuple[str, Arg], ...]
+
+    def arg(self, name: str) -> Arg | None:
+        """The argument `name`, if it was given."""
+        return dict(self.args).get(name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Launcher(Value):
+    """A Pallas launch function with its arguments (what `pl.pallas_call(...)` returns)."""
+
+    site: LaunchSite
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Union(Value):
+    """One of several unlike values."""
+
+    options: tuple[Value, ...]
+
+
+@dataclass(eq=False, slots=True)
+class OperandCall:
+    """One call of a launch with its operands: `pl.pallas_call(...)(x, *rest)`.
+
+    `args` are in order; a starred argument whose length is known is expanded, with
+    `starred` telling which (index into `node.args`) each came from.
+    """
+
+    node: ast.Call
+    module: ModuleContext
+    args: tuple[Arg, ...]
+    complete: bool
+    """False where a starred argument of unknown length hides operands."""
+    scope: Scope
+    function: str
+
+
+@dataclass(eq=False, slots=True)
+class LaunchSite:
+    """A launch while the module is being interpreted; one per launching call in the source."""
+
+    node: ast.Call
+    module: ModuleContext
+    api: str
+    """One of model.Api."""
+    function: str
+    function_node: ast.AST | None
+    scope: Scope
+    args: dict[str, Arg] = field(default_factory=dict)
+    """By canonical name: kernel, grid, grid_spec, in_specs, out_specs, out_shape,
+    input_output_aliases, scratch_shapes, compiler_params, interpret, name, cost_estimate, ...
+    Arguments of a grid spec in sight are found through `spec_arg`."""
+    calls: list[OperandCall] = field(default_factory=list)
+    differentiated: list[Step] = field(default_factory=list)
+    """Where the launch is differentiated through, with no custom rule in between."""
+    wrapper: Function | None = None
+    """For api "wrapper": the function that hands the grid on."""
+    dims_seen: list[tuple[Value, ...]] = field(default_factory=list)
+
+    def grid_specs(self) -> tuple[GridSpec, ...]:
+        """The grid spec values that the launch may use."""
+        arg = self.args.get("grid_spec")
+        if arg is None:
+            return ()
+        return tuple(v for v in options(arg.value) if isinstance(v, GridSpec))
+
+    def spec_arg(self, name: str) -> Arg | None:
+        """Argument `name`, from the launch itself or from its one grid spec."""
+        if name in self.args:
+            return self.args[name]
+        specs = self.grid_specs()
+        return specs[0].arg(name) if len(specs) == 1 else None
+
+
+def options(value: Value) -> Iterator[Value]:
+    """The alternatives of a union, or the value itself."""
+    if isinstance(value, Union):
+        for option in value.options:
+            yield from options(option)
+    else:
+        yield value
