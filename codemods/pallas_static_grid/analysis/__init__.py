@@ -1,0 +1,1 @@
+"""Finding launches, judging their grids, bounding them: everything that reads and never writes."""

@@ -46,6 +46,12 @@ class Scope:
     def snapshot(self) -> Scope:
         """A copy that later statements do not change (facts and names as of now)."""
         return Scope(
-            self.parent, self.node, self.qualname, dict(self.names),
-            self.history, list(self.facts), self.globals_, self.nonlocals,
+            self.parent,
+            self.node,
+            self.qualname,
+            dict(self.names),
+            self.history,
+            list(self.facts),
+            self.globals_,
+            self.nonlocals,
         )

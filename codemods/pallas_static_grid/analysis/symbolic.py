@@ -78,7 +78,9 @@ def _fold(kind: str, v: tuple[int, ...]) -> int | None:
         case "cdiv":
             return -(-v[0] // v[1]) if v[1] else None
         case "truncdiv":
-            return (abs(v[0]) // abs(v[1])) * (1 if (v[0] < 0) == (v[1] < 0) else -1) if v[1] else None
+            return (
+                (abs(v[0]) // abs(v[1])) * (1 if (v[0] < 0) == (v[1] < 0) else -1) if v[1] else None
+            )
         case "mod":
             return v[0] % v[1] if v[1] else None
         case "pow":

@@ -1,0 +1,1 @@
+"""Reports and patches: pure functions from reports to text."""
