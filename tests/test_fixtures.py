@@ -1,0 +1,141 @@
+"""Every fixture: exact output, stability, comments, formatting, and refusals as written down."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+import sys
+import tokenize
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+CASES = sorted(path.parent for path in FIXTURES.glob("*/*/before.py"))
+REWRITTEN = [case for case in CASES if (case / "after.py").exists()]
+
+
+def name_of(case: Path) -> str:
+    return case.relative_to(FIXTURES).as_posix()
+
+
+def arguments_of(case: Path) -> list[str]:
+    listed = case / "arguments.txt"
+    return listed.read_text().splitlines() if listed.exists() else []
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one command printed and returned."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+def run_tool(*arguments: str) -> Outcome:
+    from pallas_static_grid.cli import main
+
+    result = CliRunner().invoke(main, list(arguments))
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return Outcome(result.exit_code, result.stdout, result.stderr)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder outside any repository, as the current directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def copied(case: Path, workspace: Path) -> Path:
+    """`before.py` and the modules it imports, in the workspace."""
+    for file in case.glob("*.py"):
+        if file.name not in ("after.py", "case.py"):
+            shutil.copy(file, workspace)
+    return workspace / "before.py"
+
+
+def comments(text: str) -> Counter[str]:
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return Counter(token.string for token in tokens if token.type == tokenize.COMMENT)
+
+
+def is_formatted(path: Path) -> bool:
+    ruff = [sys.executable, "-m", "ruff"]
+    if subprocess.run([*ruff, "--version"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("ruff is not installed")
+    command = [*ruff, "format", "--check", "--isolated", "--line-length=100", str(path)]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def report(file: Path, arguments: list[str]) -> list[dict[str, Any]]:
+    outcome = run_tool("diff", "--format=json", *arguments, file.name)
+    assert outcome.exit_code in (0, 1), outcome.stderr
+    launches: list[dict[str, Any]] = json.loads(outcome.stdout)["launches"]
+    return [launch for launch in launches if launch["path"] == file.name]
+
+
+def refused(case: Path) -> list[tuple[int, str, int]]:
+    listed = case / "refused.txt"
+    lines = listed.read_text().splitlines() if listed.exists() else []
+    entries = [line.split() for line in lines if line.strip() and not line.startswith("#")]
+    return [(int(launch), code, int(at)) for launch, code, at in entries]
+
+
+@pytest.mark.parametrize("case", CASES, ids=name_of)
+def test_output_is_exact_and_stable(case: Path, workspace: Path) -> None:
+    arguments = arguments_of(case)
+    file = copied(case, workspace)
+    before = file.read_bytes()
+    expected = case / "after.py"
+    wanted = expected.read_bytes() if expected.exists() else before
+
+    outcome = run_tool("apply", *arguments, file.name)
+    assert outcome.exit_code in (0, 1), outcome.stderr
+    assert file.read_bytes().decode() == wanted.decode()
+    compile(wanted, str(file), "exec")
+
+    again = run_tool("apply", *arguments, file.name)
+    assert again.exit_code == outcome.exit_code
+    assert file.read_bytes() == wanted
+
+
+@pytest.mark.parametrize("case", CASES, ids=name_of)
+def test_refusals_are_the_listed_ones(case: Path, workspace: Path) -> None:
+    launches = report(copied(case, workspace), arguments_of(case))
+    found = [
+        (launch["line"], launch["refusal"]["code"], launch["refusal"]["line"])
+        for launch in launches
+        if launch["refusal"] is not None
+    ]
+    assert found == refused(case)
+    for launch in launches:
+        if launch["refusal"] is not None:
+            assert launch["plans"] == []
+            assert launch["refusal"]["reason"]
+            assert launch["refusal"]["hint"]
+
+
+@pytest.mark.parametrize("case", REWRITTEN, ids=name_of)
+def test_comments_survive(case: Path) -> None:
+    before = comments((case / "before.py").read_text())
+    after = comments((case / "after.py").read_text())
+    assert not before - after
+
+
+@pytest.mark.parametrize("case", REWRITTEN, ids=name_of)
+def test_formatting_survives(case: Path) -> None:
+    if is_formatted(case / "before.py"):
+        assert is_formatted(case / "after.py")
+
+
+def test_refusals_and_no_ops_are_at_least_as_many_as_rewrites() -> None:
+    assert len(CASES) - len(REWRITTEN) >= len(REWRITTEN)
