@@ -1,0 +1,75 @@
+"""The labels of `fixtures/launches` are measured: under JAX, with the launches recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from truth_labels import FIXTURES, Label, labels, modules, runs
+from truth_recorder import Record, load, recording, vocabulary
+
+RUNNABLE = [path for path in modules() if runs(path)]
+
+
+def measure(path: Path) -> tuple[Record, ...]:
+    """Import a module and evaluate its `Run:` expressions with the launches recorded."""
+    with recording(FIXTURES) as recorder:
+        module = load(path, FIXTURES)
+        names = vocabulary(module)
+        for expression in runs(path):
+            eval(compile(expression, f"<run of {path.name}>", "eval"), names)
+    return tuple(recorder.records)
+
+
+def of(label: Label, records: tuple[Record, ...]) -> list[Record]:
+    """The records of a labelled launch."""
+    api = {"wrapper": "", "subscript": ""}.get(label.api, label.api)
+    first, last = label.span
+    return [
+        record
+        for record in records
+        if record.api == api or (not api and record.api != "GridSpec")
+        if any(file == str(label.path) and first <= line <= last for file, line in record.places)
+    ]
+
+
+def contradiction(label: Label, records: list[Record]) -> str | None:
+    """How what was recorded contradicts a label, or None."""
+    if label.unmeasured:
+        return None
+    if not records:
+        return "no run reached it"
+    if label.kind in ("none", "callable"):
+        return next((f"was {r.kind}" for r in records if r.kind != label.kind), None)
+    if label.kind == "opaque":
+        seen = [entry for record in records for entry in record.dims]
+        return _against(label.verdict, seen, records) if label.verdict != "unknown" else None
+    for index, verdict in enumerate(label.dims):
+        if any(len(record.dims) != len(label.dims) for record in records):
+            return f"has {len(label.dims)} labels, was {[len(r.dims) for r in records]}"
+        found = _against(verdict, [record.dims[index] for record in records], records)
+        if found:
+            return f"dim {index}: {found}"
+    return None
+
+
+def _against(verdict: str, seen: list[bool], records: list[Record]) -> str | None:
+    if verdict == "static" and not all(seen):
+        return f"static, but was no int in {seen.count(False)} of {len(seen)} runs"
+    if verdict == "dynamic" and all(seen):
+        return f"dynamic, but was an int in all {len(seen)} runs"
+    if verdict == "unknown" and (all(seen) or not any(seen)):
+        return f"unknown, but was {'always' if all(seen) else 'never'} an int in {len(seen)} runs"
+    return None
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize("path", RUNNABLE, ids=lambda p: p.relative_to(FIXTURES).as_posix())
+def test_labels_agree_with_recordings(path: Path) -> None:
+    records = measure(path)
+    wrong = {
+        label.name: found
+        for label in labels(path)
+        if (found := contradiction(label, of(label, records)))
+    }
+    assert not wrong
