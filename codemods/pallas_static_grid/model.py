@@ -150,6 +150,9 @@ class Rewrite:
     before: str
     after: str
     notes: tuple[str, ...] = ()
+    patch: str = ""
+    """The diff from `before` to `after`, as `git apply` takes it (bytes outside UTF-8 are escaped
+    surrogates)."""
 
     @property
     def safety(self) -> Safety:
@@ -164,6 +167,8 @@ class Clean:
     path: str
     launches: tuple[Launch, ...] = ()
     warnings: tuple[str, ...] = ()
+    skipped: str | None = None
+    """Why the whole file is left alone although its launches are listed (`ignore-file`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +181,8 @@ class Changed:
     before: bytes
     after: bytes
     warnings: tuple[str, ...] = ()
+    patch_path: str = ""
+    """The path in patches: relative to the repository root, or to the current directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +191,8 @@ class Skipped:
 
     path: str
     reason: str
+    refused: bool = False
+    """It may hold launches that cannot be rewritten (a notebook): counts like a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +230,8 @@ class Options:
     mask_free: bool = False
     exclude: tuple[str, ...] = ()
     jobs: int = 1
+    include_generated: bool = False
+    line_length: int = 88
 
 
 __all__ = [
