@@ -1,0 +1,504 @@
+"""A normal form for integer expressions: sums of products of what cannot be taken apart.
+
+`poly(sym)` multiplies out and folds; two expressions with equal polynomials are equal wherever
+both are defined. Divisions, remainders, minima and maxima stay whole ("generators"), brought into
+one of their equal spellings. What is known of the atoms (signs, divisibility, equalities) comes
+in as a `Knowledge`; with `NOTHING` the form holds for all integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import gcd
+from typing import Protocol
+
+from pallas_static_grid.analysis.symbolic import Atom, Num, Op, Sym, atoms
+
+MAX_TERMS = 40
+"""A product that would have more terms stays whole."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """An expression that holds a `select`: equal to itself only, not to its look-alikes."""
+
+    whole: Op
+    """The expression as it was met; its identity is the identity of the value."""
+    inner: Op
+    """The same with its parts in normal form."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Choice) and self.whole is other.whole
+
+    def __hash__(self) -> int:
+        return id(self.whole)
+
+
+Gen = Atom | Op | Choice
+Monomial = tuple[Gen, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Poly:
+    """Terms with their coefficients, none zero, in one order."""
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    @property
+    def constant(self) -> int | None:
+        """The value, if the polynomial is a number."""
+        if not self.terms:
+            return 0
+        if len(self.terms) == 1 and self.terms[0][0] == ():
+            return self.terms[0][1]
+        return None
+
+    @property
+    def offset(self) -> int:
+        """The constant term."""
+        return next((c for m, c in self.terms if m == ()), 0)
+
+    @property
+    def single(self) -> Gen | None:
+        """The generator that the polynomial consists of, if it is just one."""
+        if len(self.terms) == 1:
+            monomial, coefficient = self.terms[0]
+            if coefficient == 1 and len(monomial) == 1:
+                return monomial[0]
+        return None
+
+    def generators(self) -> tuple[Gen, ...]:
+        """Every generator, once, in order."""
+        return tuple(dict.fromkeys(g for m, _ in self.terms for g in m))
+
+
+class Knowledge(Protocol):
+    """What is known of the atoms while an expression is brought into normal form."""
+
+    def substitute(self, atom: Atom) -> Poly | None:
+        """What an atom is known to equal."""
+        ...
+
+    def divisible(self, dividend: Poly, divisor: Poly) -> bool:
+        """Whether the divisor is known to divide the dividend."""
+        ...
+
+    def least(self, value: Poly) -> int | None:
+        """A number that the value is known not to fall below."""
+        ...
+
+    def most(self, value: Poly) -> int | None:
+        """A number that the value is known not to exceed."""
+        ...
+
+
+class Nothing:
+    """No knowledge beyond arithmetic."""
+
+    def substitute(self, atom: Atom) -> Poly | None:
+        """Nothing."""
+        return None
+
+    def divisible(self, dividend: Poly, divisor: Poly) -> bool:
+        """Only by arithmetic."""
+        return exact_quotient(dividend, divisor) is not None
+
+    def least(self, value: Poly) -> int | None:
+        """A constant is its own limit."""
+        return value.constant
+
+    def most(self, value: Poly) -> int | None:
+        """A constant is its own limit."""
+        return value.constant
+
+
+NOTHING = Nothing()
+
+
+def text_key(sym: Gen | Sym) -> str:
+    """A text that orders expressions."""
+    match sym:
+        case Num(value):
+            return str(value)
+        case Atom():
+            return f"{sym.text}:{sym.key}"
+        case Op(kind, args):
+            return f"{kind}({','.join(text_key(a) for a in args)})"
+        case Choice():
+            return text_key(sym.inner)
+
+
+def make(terms: Iterable[tuple[Monomial, int]]) -> Poly:
+    """Collect like terms."""
+    total: dict[Monomial, int] = {}
+    for monomial, coefficient in terms:
+        total[monomial] = total.get(monomial, 0) + coefficient
+    kept = [(m, c) for m, c in total.items() if c]
+    if len(kept) > 1:
+        kept.sort(key=lambda term: (not term[0], [text_key(g) for g in term[0]]))
+    return Poly(tuple(kept))
+
+
+def number(value: int) -> Poly:
+    """The polynomial of a literal."""
+    return Poly((((), value),)) if value else Poly(())
+
+
+def generator(gen: Gen) -> Poly:
+    """The polynomial of one generator."""
+    return Poly((((gen,), 1),))
+
+
+def add(*polys: Poly) -> Poly:
+    """The sum."""
+    return make(term for p in polys for term in p.terms)
+
+
+def scale(p: Poly, factor: int) -> Poly:
+    """A multiple."""
+    return Poly(tuple((m, c * factor) for m, c in p.terms)) if factor else Poly(())
+
+
+def subtract(a: Poly, b: Poly) -> Poly:
+    """The difference."""
+    return add(a, scale(b, -1))
+
+
+def multiply(a: Poly, b: Poly) -> Poly:
+    """The product."""
+    return make(
+        (tuple(sorted((*m, *n), key=text_key)), c * d) for m, c in a.terms for n, d in b.terms
+    )
+
+
+def poly(sym: Sym, know: Knowledge = NOTHING) -> Poly:
+    """The normal form of an expression."""
+    match sym:
+        case Num(value):
+            return number(value)
+        case Atom():
+            known = know.substitute(sym)
+            return generator(sym) if known is None else known
+        case Op("add", args):
+            return add(*(poly(a, know) for a in args))
+        case Op("mul", args):
+            return _product([poly(a, know) for a in args])
+        case Op("sub", (a, b)):
+            return subtract(poly(a, know), poly(b, know))
+        case Op("neg", (a,)):
+            return scale(poly(a, know), -1)
+        case Op("floordiv", (a, b)):
+            return floor_quotient(poly(a, know), poly(b, know), know, sym)
+        case Op("cdiv", (a, b)):
+            return ceil_quotient(poly(a, know), poly(b, know), know, sym)
+        case Op("truncdiv", (a, b)):
+            return _truncated(poly(a, know), poly(b, know), know, sym)
+        case Op("mod", (a, b)):
+            return remainder(poly(a, know), poly(b, know), know, sym)
+        case Op("pow", (a, Num(exponent))) if 0 <= exponent <= 8:
+            return _product([poly(a, know)] * exponent)
+        case Op("min" | "max", args):
+            return extremum(sym.kind, [poly(a, know) for a in args], know, sym)
+        case Op("select", args):
+            sides = [poly(a, know) for a in args]
+            if all(side == sides[0] for side in sides):
+                return sides[0]
+            return _whole("select", sides, sym)
+        case _:
+            return _whole(sym.kind, [poly(a, know) for a in sym.args], sym)
+
+
+def _product(polys: list[Poly]) -> Poly:
+    out = number(1)
+    for p in polys:
+        if len(out.terms) * len(p.terms) > MAX_TERMS:
+            return generator(_op("mul", [to_sym(q) for q in polys]))
+        out = multiply(out, p)
+    return out
+
+
+def _op(kind: str, args: list[Sym]) -> Op:
+    return Op(kind, tuple(args))
+
+
+def _whole(kind: str, parts: list[Poly], origin: Op | None) -> Poly:
+    """The expression as a generator of its own."""
+    inner = _op(kind, [to_sym(p) for p in parts])
+    if kind == "select" or any(_has_choice(g) for p in parts for g in p.generators()):
+        return generator(Choice(origin if origin is not None else inner, inner))
+    return generator(inner)
+
+
+def _has_choice(gen: Gen) -> bool:
+    return isinstance(gen, Choice)
+
+
+def exact_quotient(dividend: Poly, divisor: Poly) -> Poly | None:
+    """`dividend / divisor` where that is a polynomial with whole coefficients."""
+    if not divisor.terms:
+        return None
+    if len(divisor.terms) == 1:
+        quotient = [_term_quotient(term, divisor.terms[0]) for term in dividend.terms]
+        kept = [term for term in quotient if term is not None]
+        return make(kept) if len(kept) == len(quotient) else None
+    if not dividend.terms:
+        return number(0)
+    lead = _term_quotient(dividend.terms[0], divisor.terms[0])
+    if lead is None:
+        return None
+    factor = Poly((lead,))
+    return factor if multiply(factor, divisor) == dividend else None
+
+
+def _term_quotient(
+    term: tuple[Monomial, int], by: tuple[Monomial, int]
+) -> tuple[Monomial, int] | None:
+    if term[1] % by[1]:
+        return None
+    left = list(term[0])
+    for gen in by[0]:
+        if gen not in left:
+            return None
+        left.remove(gen)
+    return tuple(left), term[1] // by[1]
+
+
+def floor_quotient(a: Poly, b: Poly, know: Knowledge, origin: Op | None = None) -> Poly:
+    """The normal form of `a // b`."""
+    divisor = b.constant
+    if divisor == 0:
+        return _whole("floordiv", [a, b], origin)
+    if divisor is not None and divisor < 0:
+        return floor_quotient(scale(a, -1), number(-divisor), know, origin)
+    whole, rest = _split(a, b, know)
+    if divisor is not None:
+        return add(whole, _floor_by_number(rest, divisor, know, origin))
+    return add(whole, _floor_by_poly(rest, b, know, origin))
+
+
+def ceil_quotient(a: Poly, b: Poly, know: Knowledge, origin: Op | None = None) -> Poly:
+    """The normal form of `-(-a // b)`."""
+    return scale(floor_quotient(scale(a, -1), b, know, origin), -1)
+
+
+def _split(a: Poly, b: Poly, know: Knowledge) -> tuple[Poly, Poly]:
+    """`a == whole * b + rest` with all that is a known multiple of `b` in `whole`."""
+    everything = exact_quotient(a, b)
+    if everything is not None:
+        return everything, number(0)
+    whole: list[Poly] = []
+    rest: list[tuple[Monomial, int]] = []
+    for term in a.terms:
+        piece = Poly((term,))
+        quotient = exact_quotient(piece, b)
+        if quotient is None and term[0] and know.divisible(piece, b):
+            sign = 1 if term[1] > 0 else -1
+            quotient = scale(_whole("floordiv", [scale(piece, sign), b], None), sign)
+        if quotient is None:
+            rest.append(term)
+        else:
+            whole.append(quotient)
+    left = make(rest)
+    if len(left.terms) > 1 and know.divisible(left, b):
+        return add(*whole, _whole("floordiv", [left, b], None)), number(0)
+    return add(*whole), left
+
+
+def _floor_by_number(a: Poly, c: int, know: Knowledge, origin: Op | None) -> Poly:
+    shift, low = divmod(a.offset, c)
+    free = subtract(a, number(a.offset))
+    if not free.terms:
+        return number(shift)
+    common = gcd(c, *(coefficient for _, coefficient in free.terms))
+    if common > 1:
+        free = make((m, k // common) for m, k in free.terms)
+        return add(
+            number(shift),
+            floor_quotient(add(free, number(low // common)), number(c // common), know, origin),
+        )
+    sign = 1
+    if free.terms[0][1] < 0:
+        sign, free, low = -1, scale(free, -1), c - 1 - low
+    nested = _nested(free, number(c), low, know)
+    if nested is not None:
+        return add(number(shift), scale(nested, sign))
+    if low == c - 1:
+        part = _whole("cdiv", [free, number(c)], origin)
+    else:
+        part = _whole("floordiv", [add(free, number(low)), number(c)], origin)
+    return add(number(shift), scale(part, sign))
+
+
+def _nested(inner: Poly, divisor: Poly, low: int, know: Knowledge) -> Poly | None:
+    """Merge `(x // a) // b` and `cdiv(cdiv(x, a), b)` for `b > 0`."""
+    gen = inner.single
+    if not isinstance(gen, Op) or (know.least(divisor) or 0) < 1:
+        return None
+    top = divisor.constant
+    if gen.kind == "floordiv" and low == 0:
+        a, b = (poly(arg, know) for arg in gen.args)
+        return floor_quotient(a, multiply(b, divisor), know)
+    if gen.kind == "cdiv" and top is not None and low == top - 1:
+        a, b = (poly(arg, know) for arg in gen.args)
+        return ceil_quotient(a, multiply(b, divisor), know)
+    return None
+
+
+def _floor_by_poly(a: Poly, b: Poly, know: Knowledge, origin: Op | None) -> Poly:
+    if not a.terms:
+        return number(0)
+    a, b = _cancel(a, b)
+    if b.constant is not None:
+        return floor_quotient(a, b, know, origin)
+    positive = (know.least(b) or 0) >= 1
+    if a.offset == -1 and len(a.terms) > 1 and positive:
+        # floor((x - 1) / b) == ceil(x / b) - 1 for b > 0
+        return subtract(ceil_quotient(add(a, number(1)), b, know, origin), number(1))
+    lead = a.terms[0]
+    if lead[1] < 0:
+        opposite = scale(a, -1)
+        return scale(_whole("cdiv", [opposite, b], origin), -1)
+    if positive:
+        low, high = know.least(a), know.most(subtract(a, b))
+        if low is not None and low >= 0 and high is not None and high < 0:
+            return number(0)
+    nested = _nested(a, b, 0, know)
+    return nested if nested is not None else _whole("floordiv", [a, b], origin)
+
+
+def _cancel(a: Poly, b: Poly) -> tuple[Poly, Poly]:
+    """Divide both by the factors that all their terms share (none of which is zero)."""
+    for gen in b.generators():
+        while all(gen in m for p in (a, b) for m, _ in p.terms):
+            by = generator(gen)
+            smaller_a, smaller_b = exact_quotient(a, by), exact_quotient(b, by)
+            if smaller_a is None or smaller_b is None:
+                break
+            a, b = smaller_a, smaller_b
+    common = gcd(*(c for p in (a, b) for _, c in p.terms))
+    if common > 1:
+        a, b = (make((m, c // common) for m, c in p.terms) for p in (a, b))
+    return a, b
+
+
+def _truncated(a: Poly, b: Poly, know: Knowledge, origin: Op) -> Poly:
+    low, divisor = know.least(a), know.least(b)
+    if low is not None and low >= 0 and divisor is not None and divisor >= 1:
+        return floor_quotient(a, b, know, origin)
+    value, by = a.constant, b.constant
+    if value is not None and by:
+        quotient = abs(value) // abs(by)
+        return number(quotient if (value < 0) == (by < 0) else -quotient)
+    return _whole("truncdiv", [a, b], origin)
+
+
+def remainder(a: Poly, b: Poly, know: Knowledge, origin: Op | None = None) -> Poly:
+    """The normal form of `a % b`."""
+    divisor = b.constant
+    if divisor == 0:
+        return _whole("mod", [a, b], origin)
+    _, rest = _split(a, b, know)
+    if divisor is not None:
+        rest = make((m, c % divisor) for m, c in rest.terms)
+    value = rest.constant
+    if value == 0 or (value is not None and divisor is not None):
+        return number(value)
+    if (know.least(b) or 0) >= 1:
+        low, high = know.least(rest), know.most(subtract(rest, b))
+        if low is not None and low >= 0 and high is not None and high < 0:
+            return rest
+    return _whole("mod", [rest, b], origin)
+
+
+def extremum(kind: str, parts: list[Poly], know: Knowledge, origin: Op | None = None) -> Poly:
+    """The normal form of `min(...)` or `max(...)`."""
+    flat: list[Poly] = []
+    for part in parts:
+        gen = part.single
+        if isinstance(gen, Op) and gen.kind == kind:
+            flat.extend(poly(arg, know) for arg in gen.args)
+        else:
+            flat.append(part)
+    kept: list[Poly] = []
+    for part in flat:
+        if any(_dominates(kind, other, part, know) for other in kept):
+            continue
+        kept = [other for other in kept if not _dominates(kind, part, other, know)]
+        kept.append(part)
+    if len(kept) == 1:
+        return kept[0]
+    kept.sort(key=lambda p: text_key(to_sym(p)))
+    return _whole(kind, kept, origin)
+
+
+def _dominates(kind: str, a: Poly, b: Poly, know: Knowledge) -> bool:
+    """Whether `kind(a, b)` is always `a`."""
+    gap = subtract(a, b)
+    if kind == "min":
+        high = know.most(gap)
+        return high is not None and high <= 0
+    low = know.least(gap)
+    return low is not None and low >= 0
+
+
+def to_sym(p: Poly) -> Sym:
+    """The polynomial as an expression, sums before differences."""
+    if not p.terms:
+        return Num(0)
+    plus = [_term(m, c) for m, c in p.terms if c > 0]
+    minus = [_term(m, -c) for m, c in p.terms if c < 0]
+    if not plus:
+        if len(p.terms) == 1:
+            monomial, coefficient = p.terms[0]
+            return Num(coefficient) if not monomial else Op("neg", (minus[0],))
+        return Op("neg", (minus[0] if len(minus) == 1 else Op("add", tuple(minus)),))
+    out: Sym = plus[0] if len(plus) == 1 else Op("add", tuple(plus))
+    for part in minus:
+        out = Op("sub", (out, part))
+    return out
+
+
+def _term(monomial: Monomial, coefficient: int) -> Sym:
+    if not monomial:
+        return Num(coefficient)
+    factors: list[Sym] = [g.inner if isinstance(g, Choice) else g for g in monomial]
+    if coefficient != 1:
+        factors.insert(0, Num(coefficient))
+    return factors[0] if len(factors) == 1 else Op("mul", tuple(factors))
+
+
+def expand_remainders(sym: Sym) -> Sym:
+    """Every `a % b` as `a - b * (a // b)`, so that round-ups in unlike spellings compare equal."""
+    if not isinstance(sym, Op):
+        return sym
+    if sym.kind == "select":
+        return sym
+    args = tuple(expand_remainders(a) for a in sym.args)
+    if sym.kind == "mod":
+        a, b = args
+        return Op("sub", (a, Op("mul", (b, Op("floordiv", (a, b))))))
+    return Op(sym.kind, args) if args != sym.args else sym
+
+
+def normal(sym: Sym, know: Knowledge = NOTHING) -> Sym:
+    """The expression in normal form."""
+    return to_sym(poly(sym, know))
+
+
+def equal(a: Sym, b: Sym, know: Knowledge = NOTHING) -> bool:
+    """Whether two expressions are known to be equal wherever both are defined."""
+    if poly(a, know) == poly(b, know):
+        return True
+    return poly(expand_remainders(a), know) == poly(expand_remainders(b), know)
+
+
+def is_static_gen(gen: Gen) -> bool:
+    """Whether a generator is a Python int at trace time."""
+    whole = gen.inner if isinstance(gen, Choice) else gen
+    return all(atom.static for atom in atoms(whole))
+
+
+def is_static_poly(p: Poly) -> bool:
+    """Whether every generator is a Python int at trace time."""
+    return all(is_static_gen(g) for g in p.generators())
