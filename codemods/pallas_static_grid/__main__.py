@@ -1,0 +1,6 @@
+"""`python -m pallas_static_grid`."""
+
+from pallas_static_grid.cli import main
+
+if __name__ == "__main__":
+    main()

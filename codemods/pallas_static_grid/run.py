@@ -1,0 +1,137 @@
+"""A run: paths to reports, in processes, in a fixed order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from pallas_static_grid.analysis.project import Project
+from pallas_static_grid.discover import Candidate, Discovery, discover, display_path, patch_path
+from pallas_static_grid.model import Changed, Clean, Failed, FileReport, Options
+from pallas_static_grid.pipeline import examine
+from pallas_static_grid.pool import Lost, Pool
+from pallas_static_grid.source import Source, decode
+
+_LIMIT = 120.0
+"""Seconds after which a file is given up; files take milliseconds."""
+_WORTH_A_PROCESS = 500_000
+"""Bytes of candidates from which a second process pays."""
+
+Progress = Callable[[int, int, int], None]
+"""Called with files done, files in all, and launches found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run found: one report per file, in the order of their paths."""
+
+    reports: tuple[FileReport, ...]
+    scanned: int
+    warnings: tuple[str, ...] = ()
+    stdin: bytes = b""
+    """The source, where it came in by stdin."""
+
+
+def run_paths(
+    paths: Sequence[str], cwd: Path, options: Options, progress: Progress | None = None
+) -> Run:
+    """Examine all files under `paths`. Raises MissingPath."""
+    found = discover(paths, cwd, options.exclude)
+    reports = [*found.settled, *_examined(found, cwd, options, progress)]
+    ordered = tuple(sorted(reports, key=lambda report: report.path))
+    return Run(ordered, found.scanned, found.warnings + _unmatched(options, ordered))
+
+
+def run_text(data: bytes, filename: str, cwd: Path, options: Options) -> Run:
+    """Examine what came in by stdin; `filename` says where it belongs."""
+    file = Path(os.path.normpath(cwd / filename))
+    path = display_path(file, cwd)
+    on_disk = file.resolve() if file.parent.is_dir() else None
+    source = decode(path, data, patch_path(file, cwd) if on_disk is not None else path, on_disk)
+    if isinstance(source, Failed):
+        return Run((source,), 1, (), data)
+    tasks = [partial(examine, source, options, project_for((), cwd))]
+    report = next(report for _, report in Pool(_call, tasks, 1, _LIMIT).results([0]))
+    if isinstance(report, Lost):
+        report = Failed(path, "analyse", report.reason)
+    return Run((report,), 1, _unmatched(options, (report,)), data)
+
+
+def examine_candidate(
+    candidate: Candidate, options: Options, project: Project
+) -> FileReport:
+    """The report on a discovered file."""
+    source = source_of(candidate)
+    return source if isinstance(source, Failed) else examine(source, options, project)
+
+
+def source_of(candidate: Candidate) -> Source | Failed:
+    """A discovered file as text."""
+    return decode(candidate.path, candidate.data, candidate.patch_path, candidate.file)
+
+
+def project_for(roots: Sequence[Path], cwd: Path) -> Project:
+    """The files in sight of a run."""
+    return Project(tuple(roots), partial(display_path, cwd=cwd))
+
+
+def _examined(
+    found: Discovery, cwd: Path, options: Options, progress: Progress | None
+) -> Iterator[FileReport]:
+    files = found.candidates
+    if not files:
+        return
+    work = partial(_work, options=options, project=project_for(found.roots, cwd))
+    order = sorted(range(len(files)), key=lambda i: (-len(files[i].data), files[i].path))
+    launches = 0
+    pool = Pool(work, files, _jobs(options.jobs, files), _LIMIT)
+    for done, (index, report) in enumerate(pool.results(order), start=1):
+        if isinstance(report, Lost):
+            report = Failed(files[index].path, "analyse", report.reason)
+        launches += len(report.launches) if isinstance(report, Clean | Changed) else 0
+        if progress is not None:
+            progress(done, len(files), launches)
+        yield report
+
+
+def _work(candidate: Candidate, options: Options, project: Project) -> FileReport:
+    return examine_candidate(candidate, options, project)
+
+
+def _call(task: Callable[[], FileReport]) -> FileReport:
+    return task()
+
+
+def _jobs(asked: int, files: Sequence[Candidate]) -> int:
+    if asked:
+        return asked
+    size = sum(len(file.data) for file in files)
+    return min(os.cpu_count() or 1, 1 + size // _WORTH_A_PROCESS)
+
+
+def _unmatched(options: Options, reports: Sequence[FileReport]) -> tuple[str, ...]:
+    """Flags that name a launch or a dimension which is not there."""
+    launches = [
+        launch
+        for report in reports
+        if isinstance(report, Clean | Changed)
+        for launch in report.launches
+    ]
+    out: list[str] = []
+    for path, line in options.only:
+        if not any(
+            launch.path == path
+            and (launch.line <= line <= launch.end_line or line in launch.call_lines)
+            for launch in launches
+        ):
+            out.append(f"--only {path}:{line}: no launch is on that line")
+    for bound in options.bounds:
+        if not any(
+            launch.path == bound.path and launch.function == bound.function for launch in launches
+        ):
+            where = f"{bound.path}::{bound.function}"
+            out.append(f"--bound: no launch is in {where} (see `scan` for paths and functions)")
+    return tuple(out)
