@@ -9,12 +9,11 @@ import subprocess
 import sys
 import tokenize
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from tool import run_tool
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 CASES = sorted(path.parent for path in FIXTURES.glob("*/*/before.py"))
@@ -28,31 +27,6 @@ def name_of(case: Path) -> str:
 def arguments_of(case: Path) -> list[str]:
     listed = case / "arguments.txt"
     return listed.read_text().splitlines() if listed.exists() else []
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one command printed and returned."""
-
-    exit_code: int
-    stdout: str
-    stderr: str
-
-
-def run_tool(*arguments: str) -> Outcome:
-    from pallas_static_grid.cli import main
-
-    result = CliRunner().invoke(main, list(arguments))
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return Outcome(result.exit_code, result.stdout, result.stderr)
-
-
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder outside any repository, as the current directory."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def copied(case: Path, workspace: Path) -> Path:
