@@ -1,32 +1,39 @@
-"""Files in sight: the parsed module, its path, and the way to the modules it imports."""
+"""A parsed Python file and the positions in it."""
 
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pallas_static_grid.analysis.scopes import Scope
+
+# The line ends that Python's own tokenizer knows (a form feed or U+2028 ends no line).
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(eq=False, slots=True)
 class ModuleContext:
     """One parsed Python file.
 
-    `path` is the path as reported; `lines` the text split as `ast` counts lines.
+    `path` is the path as reported, `name` the dotted module name as far as the packages on disk
+    tell (`pkg.sub.mod`), `offsets` the character offset of the start of each line.
     """
 
     path: str
     text: str
     tree: ast.Module
     name: str
-    """Dotted module name as far as packages on disk tell (`pkg.sub.mod`)."""
     is_package: bool = False
     offsets: list[int] = field(default_factory=list)
-    """Character offset of the start of each line (index 0 is line 1)."""
     scope: Scope | None = None
     ascii_only: bool = True
+    node_set: set[ast.AST] | None = None
+    file: Path | None = None
+    """Where it is on disk, if it is (stdin is not)."""
 
     def offset(self, line: int, byte_column: int) -> int:
         """Character offset of a position as `ast` gives it (1-based line, UTF-8 byte column)."""
@@ -37,11 +44,6 @@ class ModuleContext:
         raw = self.text[start:end].encode("utf-8", "surrogatepass")
         return start + len(raw[:byte_column].decode("utf-8", "surrogatepass"))
 
-    def segment(self, node: ast.expr | ast.stmt) -> str:
-        """The source text of a node."""
-        start, end = self.span(node)
-        return self.text[start:end]
-
     def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg) -> tuple[int, int]:
         """Character offsets of a node."""
         assert node.end_lineno is not None and node.end_col_offset is not None
@@ -49,3 +51,34 @@ class ModuleContext:
             self.offset(node.lineno, node.col_offset),
             self.offset(node.end_lineno, node.end_col_offset),
         )
+
+    def segment(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg) -> str:
+        """The source text of a node."""
+        start, end = self.span(node)
+        return self.text[start:end]
+
+    def line_text(self, line: int) -> str:
+        """The text of a line without its end and outer blanks."""
+        start = self.offsets[line - 1]
+        end = self.offsets[line] if line < len(self.offsets) else len(self.text)
+        return self.text[start:end].strip()
+
+    def column(self, node: ast.expr | ast.stmt) -> int:
+        """1-based column of a node, in characters."""
+        return self.offset(node.lineno, node.col_offset) - self.offsets[node.lineno - 1] + 1
+
+
+def parse_module(
+    path: str, text: str, name: str = "", *, is_package: bool = False, file: Path | None = None
+) -> ModuleContext:
+    """Parse `text`; raises SyntaxError, ValueError or RecursionError as `ast.parse` does.
+
+    `path` is the path as reported, `file` the one on disk (None for stdin).
+    """
+    source = text.removeprefix("\ufeff")
+    tree = ast.parse(source, filename=path, type_comments=False)
+    lead = len(text) - len(source)
+    offsets = [lead, *(m.end() + lead for m in _LINE_END.finditer(source))]
+    return ModuleContext(
+        path, text, tree, name, is_package, offsets, ascii_only=source.isascii(), file=file
+    )

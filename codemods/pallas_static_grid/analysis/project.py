@@ -5,21 +5,104 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from pallas_static_grid.analysis.modules import ModuleContext
+from pallas_static_grid.analysis.modules import ModuleContext, parse_module
+
+Reader = Callable[[Path], "str | None"]
+
+
+def read_text(path: Path) -> str | None:
+    """The text of a Python file, or None where it cannot be read as such."""
+    try:
+        data = path.read_bytes()
+        return data.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 class Project:
     """The files that may be read for evidence, parsed on demand and kept.
 
-    `roots` are directories under scan; a module in the same package on disk as the asking file
-    counts as in sight too. Everything else is opaque.
+    `roots` are directories under scan: modules are looked up below them. A module in the same
+    package on disk as the asking file is in sight too. Everything else is opaque.
+    `display` gives the path under which a file is reported.
     """
 
     def __init__(
         self,
         roots: tuple[Path, ...] = (),
         display: Callable[[Path], str] = str,
+        reader: Reader = read_text,
     ) -> None:
-        self.roots = roots
+        self.roots = tuple(root.resolve() for root in roots)
         self.display = display
+        self._reader = reader
         self._cache: dict[Path, ModuleContext | None] = {}
+        self._packages: dict[Path, tuple[Path, str]] = {}
+
+    def package_of(self, path: Path) -> tuple[Path, str]:
+        """The directory above the outermost package that holds `path`, and its dotted name."""
+        folder = path.parent
+        if folder not in self._packages:
+            top, parts = folder, []
+            while (top / "__init__.py").is_file() and top.parent != top:
+                parts.insert(0, top.name)
+                top = top.parent
+            self._packages[folder] = (top, ".".join(parts))
+        top, package = self._packages[folder]
+        stem = "" if path.name == "__init__.py" else path.stem
+        return top, ".".join(part for part in (package, stem) if part)
+
+    def module_name(self, path: Path) -> str:
+        """The dotted name of the module at `path`."""
+        return self.package_of(path.resolve())[1]
+
+    def load(self, path: Path) -> ModuleContext | None:
+        """The parsed file at `path`, or None where it cannot be read or parsed."""
+        path = path.resolve()
+        if path not in self._cache:
+            self._cache[path] = self._parse(path)
+        return self._cache[path]
+
+    def _parse(self, path: Path) -> ModuleContext | None:
+        text = self._reader(path)
+        if text is None:
+            return None
+        try:
+            return parse_module(
+                self.display(path),
+                text,
+                self.module_name(path),
+                is_package=path.name == "__init__.py",
+                file=path,
+            )
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+    def find(self, dotted: str, asking: Path | None) -> ModuleContext | None:
+        """The module `dotted`, if it is in sight of the file `asking`."""
+        tops: list[Path] = []
+        if asking is not None:
+            top, name = self.package_of(asking.resolve())
+            inside = "." in name or asking.name == "__init__.py"
+            if not inside or dotted.split(".")[0] == name.split(".")[0]:
+                tops.append(top)
+        for root in self.roots:
+            tops.extend((root, self.package_of(root / "__init__.py")[0]))
+            tops.append(root / "src")
+        relative = Path(*dotted.split("."))
+        for top in dict.fromkeys(tops):
+            for candidate in (top / relative.with_suffix(".py"), top / relative / "__init__.py"):
+                if candidate.is_file() and self._in_sight(candidate, asking):
+                    return self.load(candidate)
+        return None
+
+    def _in_sight(self, candidate: Path, asking: Path | None) -> bool:
+        real = candidate.resolve()
+        if any(real.is_relative_to(root) for root in self.roots):
+            return True
+        if asking is None:
+            return False
+        top, name = self.package_of(asking.resolve())
+        if "." in name or asking.name == "__init__.py":
+            return real.is_relative_to(top / name.split(".")[0])
+        return real.parent == asking.resolve().parent

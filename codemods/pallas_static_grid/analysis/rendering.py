@@ -59,6 +59,8 @@ class Names:
     """Ints by their normal form."""
     arrays: dict[str, Text] = field(default_factory=dict)
     """Arrays by identity."""
+    lengths: dict[str, Text] = field(default_factory=dict)
+    """Arrays by the identity of their lengths."""
     shapes: dict[str, Text] = field(default_factory=dict)
     """Names bound to the shape of an array, by the array's identity."""
     taken: frozenset[str] = frozenset()
@@ -92,10 +94,12 @@ class Names:
                 self.note_value(text, expr)
             case Array(ident=ident):
                 _keep_cheaper(self.arrays, ident, text)
+                borrowed = Text(text.text, PRIMARY, text.cost + (value.dims_of is not None))
+                _keep_cheaper(self.lengths, value.dims_ident, borrowed)
                 for axis, extent in enumerate(value.shape or ()):
                     if isinstance(extent, Int) and is_static(extent.expr):
                         self.note_value(_shape(text, axis), extent.expr)
-            case Sequence(array=Array(ident=ident)):
+            case Sequence(array=Array(dims_ident=ident)):
                 _keep_cheaper(self.shapes, ident, text)
             case Tuple(items=items) if depth < 3 and len(items) <= MAX_ITEMS:
                 for index, item in enumerate(items):
@@ -251,8 +255,8 @@ class Names:
                 if ident in self.shapes:
                     text = self.shapes[ident]
                     return Text(f"{text.text}[{axis}]", PRIMARY, text.cost + 1)
-                if ident in self.arrays:
-                    return _shape(self.arrays[ident], axis)
+                if ident in self.lengths:
+                    return _shape(self.lengths[ident], axis)
                 return None
             case _:
                 return None

@@ -81,6 +81,18 @@ class Array(Value):
     elem: Sym | None = None
     numpy: bool = False
     ratio: tuple[Sym, Sym] | None = None
+    """Each element is exactly `a / b` of two integers."""
+    dims_of: str | None = None
+    """The ident whose lengths this array shares, where they are not its own."""
+    text: str = ""
+    """How the source names it, for messages."""
+    entries: tuple[Sym, ...] | None = None
+    """The elements of an array of rank one that was made of scalars in sight."""
+
+    @property
+    def dims_ident(self) -> str:
+        """The ident in the ("dim", ident, axis) keys of this array's lengths."""
+        return self.dims_of or self.ident
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -312,3 +324,25 @@ def options(value: Value) -> Iterator[Value]:
             yield from options(option)
     else:
         yield value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Struct(Value):
+    """`jax.ShapeDtypeStruct(shape, dtype)`: an array's shape and type without the array."""
+
+    shape: Value
+    dtype: Value | None
+    node: ast.Call
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transformed(Value):
+    """A callable under a JAX transformation whose arguments are traced (`vmap`, `grad`, ...).
+
+    `kind` is the transformation's short name; `jit` is set for kind "jit".
+    """
+
+    kind: str
+    func: Value
+    jit: Jit | None = None
+    step: Step | None = None

@@ -1,0 +1,226 @@
+"""Joining values where paths meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pallas_static_grid.analysis.symbolic import Atom, Op, Sym
+from pallas_static_grid.analysis.values import (
+    Array,
+    BlockSpec,
+    Class,
+    Const,
+    Dict,
+    External,
+    Float,
+    Function,
+    GridSpec,
+    Instance,
+    Int,
+    Launcher,
+    ModuleValue,
+    Partial,
+    Sequence,
+    Struct,
+    Transformed,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    options,
+)
+
+Fresh = Callable[..., Atom]
+MAX_OPTIONS = 6
+
+
+def same(a: Value, b: Value) -> bool:
+    """Whether two values are certainly the same run-time value."""
+    if a is b:
+        return True
+    match a, b:
+        case (Int(), Int()):
+            return a.expr == b.expr
+        case (Array(), Array()):
+            return a.ident == b.ident and a.elem == b.elem and a.numpy == b.numpy
+        case (Const(), Const()):
+            return type(a.value) is type(b.value) and a.value == b.value
+        case (External(), External()):
+            return a.name == b.name
+        case (Tuple(), Tuple()):
+            return (
+                a.kind == b.kind
+                and len(a.items) == len(b.items)
+                and all(same(x, y) for x, y in zip(a.items, b.items, strict=True))
+            )
+        case (Function(), Function()):
+            return a.node is b.node and a.scope is b.scope and a.self_value is b.self_value
+        case (Class(), Class()):
+            return a.node is b.node
+        case (BlockSpec(), BlockSpec()) | (GridSpec(), GridSpec()):
+            return a.node is b.node
+        case (Launcher(), Launcher()):
+            return a.site is b.site
+        case (ModuleValue(), ModuleValue()):
+            return a.context is b.context
+        case _:
+            return False
+
+
+def join(a: Value, b: Value, fresh: Fresh) -> Value:
+    """One value that covers both."""
+    if same(a, b):
+        return a
+    if isinstance(a, Int) and isinstance(b, Int):
+        return replace(a, expr=Op("select", (a.expr, b.expr)), is_bool=a.is_bool and b.is_bool)
+    if isinstance(a, Tuple) and isinstance(b, Tuple) and len(a.items) == len(b.items):
+        items = tuple(join(x, y, fresh) for x, y in zip(a.items, b.items, strict=True))
+        nodes = a.nodes if a.nodes == b.nodes else ()
+        return replace(a, items=items, nodes=nodes)
+    if isinstance(a, Array) and isinstance(b, Array) and a.numpy == b.numpy:
+        return join_arrays(a, b, fresh)
+    if isinstance(a, Float) and isinstance(b, Float):
+        return replace(a, ratio=a.ratio if a.ratio == b.ratio else None)
+    if isinstance(a, Instance) and isinstance(b, Instance) and a.cls.node is b.cls.node:
+        other = dict(b.fields)
+        fields = tuple((k, join(v, other[k], fresh)) for k, v in a.fields if k in other)
+        return replace(a, fields=fields)
+    if isinstance(a, Sequence) and isinstance(b, Sequence):
+        return Sequence(join(a.elem, b.elem, fresh), trace=a.trace)
+    return _union(a, b, fresh)
+
+
+def join_arrays(a: Array, b: Array, fresh: Fresh) -> Array:
+    """The join of two arrays: what they share, under a new identity."""
+    shape = None
+    if a.shape is not None and b.shape is not None and len(a.shape) == len(b.shape):
+        shape = tuple(join(x, y, fresh) for x, y in zip(a.shape, b.shape, strict=True))
+    elem = None
+    if a.elem is not None and b.elem is not None:
+        elem = Op("select", (a.elem, b.elem))
+    same_dims = a.dims_ident == b.dims_ident and a.shape is None and b.shape is None
+    key = fresh("array", static=False).key
+    return replace(
+        a,
+        ident=f"join:{key[1]}",
+        shape=shape,
+        elem=elem,
+        dtype=a.dtype if a.dtype == b.dtype else None,
+        ratio=None,
+        dims_of=a.dims_ident if same_dims else None,
+        trace=a.trace,
+    )
+
+
+def _union(a: Value, b: Value, fresh: Fresh) -> Value:
+    kept: list[Value] = []
+    for option in (*options(a), *options(b)):
+        for index, other in enumerate(kept):
+            if isinstance(option, Unknown) and isinstance(other, Unknown):
+                break
+            if same(option, other):
+                break
+            if type(option) is type(other) and isinstance(
+                option, Int | Tuple | Array | Float | Sequence | Instance
+            ):
+                merged = join(other, option, fresh)
+                if not isinstance(merged, Union):
+                    kept[index] = merged
+                    break
+        else:
+            kept.append(option)
+    if len(kept) > MAX_OPTIONS:
+        return Unknown("too many different values meet here", trace=a.trace)
+    return kept[0] if len(kept) == 1 else Union(tuple(kept), trace=a.trace or b.trace)
+
+
+def join_names(
+    a: dict[str, Value], b: dict[str, Value], fresh: Fresh, *, missing_ok: bool = False
+) -> dict[str, Value]:
+    """The bindings after two paths meet; a name bound on one path only keeps that value.
+
+    (Reading it on the other path would be an error at run time.)
+    """
+    if a is b:
+        return a
+    out = dict(a)
+    for name, value in b.items():
+        mine = out.get(name)
+        if mine is None:
+            out[name] = value
+        elif mine is not value:
+            out[name] = join(mine, value, fresh)
+    return out
+
+
+def widen(before: Value, after: Value, fresh: Fresh) -> Value:
+    """A value that covers every turn of a loop which turned `before` into `after`."""
+    merged = join(before, after, fresh)
+    return forget(merged, fresh)
+
+
+def forget(value: Value, fresh: Fresh) -> Value:
+    """The same kind of value with nothing known of which one."""
+    match value:
+        case Int():
+            return replace(value, expr=fresh("a value of a loop", static=True))
+        case Float():
+            return replace(value, ratio=None)
+        case Array():
+            return replace(
+                value, ident=f"loop:{fresh('array', static=False).key[1]}", elem=None,
+                ratio=None, shape=None, dims_of=None,
+            )
+        case Tuple():
+            return replace(value, items=tuple(forget(v, fresh) for v in value.items), nodes=())
+        case Union():
+            return replace(value, options=tuple(forget(v, fresh) for v in value.options))
+        case _:
+            return value
+
+
+def freeze(value: Value) -> object:
+    """A hashable picture of the kind of a value, to see whether anything new was learned."""
+    match value:
+        case Int():
+            return "int"
+        case Array():
+            rank = None if value.shape is None else len(value.shape)
+            return ("array", value.numpy, value.dtype, rank)
+        case Const():
+            return ("const", repr(value.value))
+        case Tuple():
+            return ("tuple", value.kind, tuple(freeze(v) for v in value.items))
+        case Sequence():
+            return ("sequence", freeze(value.elem))
+        case Dict():
+            return ("dict", tuple((repr(k), freeze(v)) for k, v in value.items), value.complete)
+        case External():
+            return ("external", value.name)
+        case Function():
+            return ("function", id(value.node))
+        case Class():
+            return ("class", id(value.node))
+        case Instance():
+            return ("instance", id(value.cls.node), tuple((k, freeze(v)) for k, v in value.fields))
+        case Partial():
+            return ("partial", freeze(value.func), tuple(freeze(v) for v in value.args),
+                    tuple((k, freeze(v)) for k, v in value.kwargs))
+        case Transformed():
+            return ("transformed", value.kind, freeze(value.func))
+        case Union():
+            return ("union", tuple(freeze(v) for v in value.options))
+        case BlockSpec() | GridSpec() | Struct():
+            return (type(value).__name__, id(value.node))
+        case Launcher():
+            return ("launcher", id(value.site.node))
+        case _:
+            return type(value).__name__
+
+
+def is_literal(sym: Sym) -> bool:
+    """Whether no atom is in `sym`."""
+    return not isinstance(sym, Atom) and (
+        not isinstance(sym, Op) or all(is_literal(a) for a in sym.args)
+    )

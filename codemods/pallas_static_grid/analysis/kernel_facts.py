@@ -1,0 +1,319 @@
+"""What is known of a launch's kernel, specs, operands and outputs: plain data, no syntax nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pallas_static_grid.model import Span, Step
+
+ROOT = "__operand__"
+ReadKind = Literal["program_id", "num_programs"]
+Semantics = Literal["parallel", "sequential", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A piece of the file that is analysed: where it lies and what it says."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class GridRead:
+    """A call of `program_id` or `num_programs`; `axis` is None where it is not a literal."""
+
+    kind: ReadKind
+    axis: int | None
+    code: Code
+    line: int
+    bound_to: str | None
+    """The name, where the read is all that a statement of the body gives it."""
+    statement: int | None
+    """Which statement of the kernel's body the read is in; None in a function it calls."""
+    scopes: tuple[Span, ...] = ()
+    """The functions nested in the kernel around the read, outermost first."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatementFacts:
+    """A statement of the kernel's body."""
+
+    span: Span
+    kind: Literal["docstring", "del", "program_id", "load", "unpack", "pure", "when", "other"]
+    """load: `n = n_ref[0]`, a scalar at a literal place of a ref."""
+    binds: tuple[str, ...]
+    """The names that it binds (or deletes) in the kernel's own scope."""
+    source: str | None = None
+    """For kinds "load" and "unpack": the parameter read."""
+    condition: Code | None = None
+    """For kind "when": the condition of `@pl.when(...)`."""
+    reads_memory: bool = False
+    """Whether the condition subscripts or calls anything."""
+    conjuncts: tuple[str, ...] = ()
+    """The parts that must all hold, with `program_id(0)` for the step and names of loads undone."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterFacts:
+    """A parameter of the kernel that receives a ref (or a tree of refs)."""
+
+    name: str
+    index: int
+    """Its place in the parameter list as written."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """The kernel of a launch."""
+
+    place: Literal["here", "elsewhere", "unseen"]
+    form: Literal["def", "method", "lambda"]
+    name: str
+    argument: Code
+    """The kernel argument at the launch."""
+    span: Span | None = None
+    """The def or lambda, where it is in this file."""
+    line: int = 0
+    partial: Code | None = None
+    """The `functools.partial(...)` call that binds some of the parameters."""
+    bound_positionals: int = 0
+    bound_keywords: tuple[Code, ...] = ()
+    """Keywords that the partial gives, as written."""
+    decorated: bool = False
+    nested: bool = False
+    first_ref: int = 0
+    """Index, in the parameter list as written, of the first parameter that gets a ref."""
+    refs: tuple[ParameterFacts, ...] = ()
+    variadic: str | None = None
+    statements: tuple[StatementFacts, ...] = ()
+    reads: tuple[GridRead, ...] = ()
+    """In the kernel's own text."""
+    helper_reads: tuple[GridRead, ...] = ()
+    """In functions that the kernel calls."""
+    unseen_calls: tuple[str, ...] = ()
+    returned: Step | None = None
+    outside: Step | None = None
+    """A `nonlocal`, `global`, `yield` or `await`."""
+    uses: int = 0
+    """How often the file names the kernel apart from this launch and its own decorators."""
+    names: frozenset[str] = frozenset()
+    """Every name that the kernel's text mentions."""
+    starts_dma: bool = False
+
+    def named_in_body(self, kind: ReadKind) -> tuple[GridRead, ...]:
+        """The reads of one kind in the kernel's own text."""
+        return tuple(read for read in self.reads if read.kind == kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One block index that an index map returns."""
+
+    kind: Literal["constant", "axis", "affine", "monotone", "table", "other"]
+    axes: frozenset[int] = frozenset()
+    """The grid axes that it depends on."""
+    literal: bool = False
+    """Written as an int literal."""
+
+    @property
+    def injective(self) -> bool:
+        """Whether different steps of its one axis give different values."""
+        return self.kind in ("axis", "affine") and len(self.axes) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class MapFacts:
+    """An index map."""
+
+    code: Code
+    """The expression at the spec."""
+    here: bool
+    parameters: tuple[str, ...]
+    """The parameters as written, starred ones with their star."""
+    components: tuple[Component, ...] | None
+    """None where the returned blocks could not be followed."""
+    num_programs: tuple[GridRead, ...] = ()
+    tables: bool = False
+    lambda_span: Span | None = None
+    name: str | None = None
+    """The function's name where it is a `def`."""
+
+    @property
+    def axes(self) -> frozenset[int]:
+        """Every grid axis that the map depends on."""
+        found: frozenset[int] = frozenset()
+        for component in self.components or ():
+            found |= component.axes
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class SpecFacts:
+    """A block spec of an operand or an output."""
+
+    span: Span | None
+    """The call that builds it, where that is in this file."""
+    line: int
+    plain: bool
+    """`pl.BlockSpec` with plain blocks; None is such a spec for the whole array."""
+    block: tuple[Code | None, ...] | None
+    """The block shape's entries (None for a squeezed or unreadable entry); None: no block shape."""
+    block_code: Code | None
+    squeezed: tuple[bool, ...]
+    index_map: MapFacts | None
+    memory: Literal["windowed", "whole", "smem", "raw", "unknown"]
+    """raw: a ref into the array itself (ANY, HBM, GMEM), nothing is copied or flushed."""
+    memory_name: str | None
+    other_launches: bool
+    """Whether another launch uses the same spec object."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperandFacts:
+    """An operand of the launch, in the order of the call (a tree counts as one)."""
+
+    index: int
+    text: str | None
+    """The expression, where it is a plain name or attribute."""
+    leaves: int | None
+    """How many arrays it flattens to; None where that is not known."""
+    prefetched: bool
+    spec: SpecFacts | None
+    none: bool = False
+    maybe_none: bool = False
+    scalar_int: bool = False
+    reassigned: bool = False
+    """Whether the name is bound again between the launch and the call."""
+    shape_key: tuple[object, ...] | None = None
+    """Equal keys mean equal shapes."""
+    extents: tuple[str | None, ...] | None = None
+    """Python text of each length at the call, where the rank is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFacts:
+    """An output of the launch."""
+
+    index: int
+    spec: SpecFacts | None
+    aliases: int | None
+    """The operand (index in the call) whose buffer it takes over."""
+    shape_key: tuple[object, ...] | None = None
+    extents: tuple[str | None, ...] | None = None
+    dtype: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AliasKey:
+    """A key of `input_output_aliases`."""
+
+    code: Code
+    value: int | None
+    """The literal; None for `len(list) + k` over a list that is also the operands."""
+    output: int | None
+    follows_operands: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AxisFacts:
+    """A grid axis."""
+
+    index: int
+    code: Code | None
+    """The entry's expression (of a named axis, the size), where it is in sight."""
+    name: str | None
+    dynamic: bool
+    bound: str | None
+    bound_kind: str | None
+    semantics: Semantics
+    grid_one: bool = False
+    """Whether the bound is the literal 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    """A call of the launch with its operands."""
+
+    span: Span
+    line: int
+    function: str
+    plain: bool
+    """Whether a first operand can be inserted."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountOperand:
+    """The live count is already an operand: `grid=(distribution[2],)` with `distribution` passed.
+
+    `text` is the count as the kernel can compute it, with `ROOT` in place of the operand.
+    """
+
+    operand: int
+    text: str
+
+    def with_ref(self, ref: str) -> str:
+        """The count as read from `ref`."""
+        return self.text.replace(ROOT, ref)
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchShape:
+    """Everything that a guard needs to know of a launch."""
+
+    path: str
+    line: int
+    call: Span
+    """The launching call (`pl.pallas_call(...)`)."""
+    holder: Span
+    """The call that holds the grid, the specs and the scratch (a grid spec, or the launch)."""
+    spec_kind: str | None
+    """The class of the grid spec."""
+    axes: tuple[AxisFacts, ...]
+    grid_code: Code | None
+    grid_display: Span | None
+    """The tuple display of the grid, wherever it is written."""
+    grid_uses: int
+    """How often the name that the display is bound to is read."""
+    num_scalar_prefetch: int | None
+    prefetch_code: Code | None
+    in_specs: Code | None
+    in_specs_display: Span | None
+    kernel: KernelFacts
+    operands: tuple[OperandFacts, ...]
+    operands_complete: bool
+    outputs: tuple[OutputFacts, ...] | None
+    alias_keys: tuple[AliasKey, ...] | None
+    """None where they are not in sight."""
+    calls: tuple[CallFacts, ...]
+    has_scratch: bool
+    differentiated: tuple[Step, ...]
+    decorator: bool
+    shares_grid_spec: bool
+    counts: tuple[CountOperand | None, ...]
+    """Per axis."""
+    has_out_specs: bool = False
+    interpret: str | None = None
+
+
+__all__ = [
+    "ROOT",
+    "AliasKey",
+    "AxisFacts",
+    "CallFacts",
+    "Code",
+    "Component",
+    "CountOperand",
+    "GridRead",
+    "KernelFacts",
+    "LaunchShape",
+    "MapFacts",
+    "OperandFacts",
+    "OutputFacts",
+    "ParameterFacts",
+    "ReadKind",
+    "Semantics",
+    "SpecFacts",
+    "StatementFacts",
+]

@@ -1,0 +1,263 @@
+"""Where a function reads `program_id` and `num_programs`, itself or through what it calls."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+
+from pallas_static_grid.analysis.kernel_facts import Code, GridRead, ReadKind
+from pallas_static_grid.analysis.modules import ModuleContext
+from pallas_static_grid.analysis.scopes import Scope
+from pallas_static_grid.analysis.values import External, Function, Partial, Value, options
+from pallas_static_grid.model import Span
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+READS: dict[str, ReadKind] = {"program_id": "program_id", "num_programs": "num_programs"}
+_KNOWN_PACKAGES = frozenset(
+    [
+        "jax",
+        "jnp",
+        "lax",
+        "np",
+        "numpy",
+        "pl",
+        "pltpu",
+        "plgpu",
+        "plt",
+        "plsc",
+        "math",
+        "functools",
+        "operator",
+        "itertools",
+        "typing",
+        "dataclasses",
+        "builtins",
+        "collections",
+        "warnings",
+        "logging",
+        "abc",
+        "enum",
+        "string",
+        "re",
+        "os",
+        "sys",
+    ]
+)
+_DEPTH = 6
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """`node` and what is below it in the same scope (inner functions without their bodies)."""
+    yield node
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        below: list[ast.AST] = [*node.decorator_list, *_defaults(node)]
+    elif isinstance(node, ast.Lambda):
+        below = _defaults(node)
+    else:
+        below = list(ast.iter_child_nodes(node))
+    for child in below:
+        yield from own_nodes(child)
+
+
+def _defaults(node: FunctionNode) -> list[ast.AST]:
+    return [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+
+
+def all_parameters(node: FunctionNode) -> tuple[ast.arg, ...]:
+    """The parameters in the order in which they are written."""
+    args = node.args
+    named = [*args.posonlyargs, *args.args]
+    if args.vararg is not None:
+        named.append(args.vararg)
+    named += args.kwonlyargs
+    if args.kwarg is not None:
+        named.append(args.kwarg)
+    return tuple(named)
+
+
+def body_of(node: FunctionNode) -> list[ast.AST]:
+    """The statements of a def, or the expression of a lambda."""
+    return [node.body] if isinstance(node, ast.Lambda) else list(node.body)
+
+
+def look_up(scope: Scope | None, name: str) -> Value | None:
+    """What a name is bound to as seen from `scope`."""
+    while scope is not None:
+        if name in scope.names:
+            return scope.names[name]
+        scope = scope.parent
+    return None
+
+
+def read_kind(call: ast.Call, scope: Scope | None) -> ReadKind | None:
+    """Whether a call is `pl.program_id(...)` or `pl.num_programs(...)`, under whatever name."""
+    match call.func:
+        case ast.Attribute(attr=attr) if attr in READS:
+            return READS[attr]
+        case ast.Name(id=name):
+            value = look_up(scope, name)
+            if isinstance(value, External):
+                return READS.get(value.name.rpartition(".")[2])
+            return READS.get(name) if value is None else None
+        case _:
+            return None
+
+
+def literal_axis(call: ast.Call) -> int | None:
+    """The axis of a read, where it is an int literal."""
+    given = [*call.args, *(k.value for k in call.keywords if k.arg == "axis")]
+    match given:
+        case [ast.Constant(value=int(axis))] if not isinstance(axis, bool):
+            return axis
+        case _:
+            return None
+
+
+def reads_in(
+    module: ModuleContext, node: FunctionNode, scope: Scope | None
+) -> tuple[GridRead, ...]:
+    """The reads in the text of a function, nested functions included, in source order."""
+    found: list[GridRead] = []
+    for index, statement in enumerate(body_of(node)):
+        bound = _bound_names(statement)
+        for call, scopes in _calls(module, statement, ()):
+            kind = read_kind(call, scope)
+            if kind is None:
+                continue
+            found.append(
+                GridRead(
+                    kind,
+                    literal_axis(call),
+                    Code(Span(*module.span(call)), module.segment(call)),
+                    call.lineno,
+                    bound.get(call),
+                    index,
+                    scopes,
+                )
+            )
+    return tuple(sorted(found, key=lambda read: read.code.span))
+
+
+def _bound_names(statement: ast.AST) -> dict[ast.AST, str]:
+    """The names that the values of an assignment are bound to."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            return {value: name}
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            return {value: name}
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            pairs = zip(names, values, strict=False)
+            return {value: n.id for n, value in pairs if isinstance(n, ast.Name)}
+        case _:
+            return {}
+
+
+def _calls(
+    module: ModuleContext, node: ast.AST, scopes: tuple[Span, ...]
+) -> Iterator[tuple[ast.Call, tuple[Span, ...]]]:
+    if isinstance(node, ast.Call):
+        yield node, scopes
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        outside: list[ast.AST] = [*getattr(node, "decorator_list", []), *_defaults(node)]
+        for child in outside:
+            yield from _calls(module, child, scopes)
+        inner = (*scopes, Span(*module.span(node)))
+        for child in body_of(node):
+            yield from _calls(module, child, inner)
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _calls(module, child, scopes)
+
+
+def helper_reads(
+    module: ModuleContext, node: FunctionNode, scope: Scope | None
+) -> tuple[tuple[GridRead, ...], tuple[str, ...]]:
+    """Reads in functions that the kernel calls, and the names of calls that lead out of sight."""
+    reads: list[GridRead] = []
+    unseen: dict[str, None] = {}
+    _follow(module, node, scope, reads, unseen, {node}, 0)
+    return tuple(reads), tuple(unseen)
+
+
+def _follow(
+    module: ModuleContext,
+    node: FunctionNode,
+    scope: Scope | None,
+    reads: list[GridRead],
+    unseen: dict[str, None],
+    seen: set[ast.AST],
+    depth: int,
+) -> None:
+    local = _local_names(node)
+    for name_node in _named_functions(node):
+        if isinstance(name_node, ast.Name) and name_node.id in local:
+            continue
+        value = _resolve(name_node, scope)
+        for option in options(value) if value is not None else ():
+            target = _target(option)
+            if isinstance(target, External) and not _known(target.name):
+                unseen.setdefault(target.name)
+            if not isinstance(target, Function) or target.node in seen:
+                continue
+            seen.add(target.node)
+            if depth >= _DEPTH:
+                unseen.setdefault(target.name)
+                continue
+            reads += [
+                GridRead(r.kind, r.axis, r.code, r.line, None, None)
+                for r in reads_in(target.module, target.node, target.scope)
+            ]
+            _follow(target.module, target.node, target.scope, reads, unseen, seen, depth + 1)
+
+
+def _named_functions(node: FunctionNode) -> Iterator[ast.expr]:
+    """The names and dotted names that the text of a function mentions in load position."""
+    for statement in body_of(node):
+        for child in ast.walk(statement):
+            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load):
+                yield child
+            elif isinstance(child, ast.Call) and isinstance(child.func, ast.Attribute):
+                yield child.func
+
+
+def _local_names(node: FunctionNode) -> frozenset[str]:
+    names = {arg.arg for arg in all_parameters(node)}
+    for statement in body_of(node):
+        for child in ast.walk(statement):
+            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
+                names.add(child.id)
+            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                names.add(child.name)
+    return frozenset(names)
+
+
+def _resolve(node: ast.expr, scope: Scope | None) -> Value | None:
+    match node:
+        case ast.Name(id=name):
+            return look_up(scope, name)
+        case ast.Attribute(value=inner, attr=attr):
+            owner = _resolve(inner, scope)
+            if isinstance(owner, External):
+                return External(f"{owner.name}.{attr}")
+            context = getattr(owner, "context", None)
+            if isinstance(context, ModuleContext):
+                return look_up(context.scope, attr)
+            return None
+        case _:
+            return None
+
+
+def _target(value: Value) -> Value:
+    while True:
+        if isinstance(value, Partial):
+            value = value.func
+        elif isinstance(func := getattr(value, "func", None), Value):
+            value = func
+        else:
+            return value
+
+
+def _known(name: str) -> bool:
+    root = name.partition(".")[0]
+    return root in _KNOWN_PACKAGES or (name == root and hasattr(builtins, root))

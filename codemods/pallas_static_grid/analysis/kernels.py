@@ -1,0 +1,309 @@
+"""What the kernel of a launch does, and how grid, specs, operands and outputs hang together."""
+
+from __future__ import annotations
+
+import ast
+
+from pallas_static_grid.analysis.facts import LaunchFacts
+from pallas_static_grid.analysis.kernel_body import (
+    reach_outside,
+    returned_value,
+    statements_of,
+)
+from pallas_static_grid.analysis.kernel_facts import (
+    Code,
+    KernelFacts,
+    LaunchShape,
+    ParameterFacts,
+)
+from pallas_static_grid.analysis.kernel_reads import (
+    FunctionNode,
+    all_parameters,
+    helper_reads,
+    reads_in,
+)
+from pallas_static_grid.analysis.launch_axes import axes_of, count_operands, grid_display
+from pallas_static_grid.analysis.launch_operands import (
+    alias_keys,
+    call_facts,
+    operands_of,
+    prefetch_count,
+)
+from pallas_static_grid.analysis.launch_outputs import outputs_of
+from pallas_static_grid.analysis.modules import ModuleContext
+from pallas_static_grid.analysis.values import (
+    Arg,
+    Const,
+    Function,
+    LaunchSite,
+    Partial,
+    Tuple,
+    Value,
+    options,
+)
+from pallas_static_grid.model import Span
+
+_DMA = frozenset({"make_async_copy", "async_copy", "make_async_remote_copy", "async_remote_copy"})
+
+
+def launch_shape(facts: LaunchFacts) -> LaunchShape | None:
+    """All that a guard needs to know of a launch; None where its arguments are hidden."""
+    site, module = facts.site, facts.module
+    kernel_arg = site.args.get("kernel")
+    kernel = kernel_facts(facts, kernel_arg) if kernel_arg is not None else None
+    if kernel is None:
+        return None
+    specs = site.grid_specs()
+    spec = specs[0] if len(specs) == 1 else None
+    if site.args.get("grid_spec") is not None and spec is None:
+        return None
+    holder = site.node if spec is None else spec.node
+    if spec is not None and spec.module is not module:
+        return None
+    display = grid_display(facts)
+    axes = axes_of(facts, display)
+    prefetch = prefetch_count(site)
+    prefetch_arg = site.spec_arg("num_scalar_prefetch")
+    operands, complete = operands_of(facts, len(axes))
+    in_specs = site.spec_arg("in_specs")
+    scratch = site.spec_arg("scratch_shapes")
+    grid = site.spec_arg("grid")
+    return LaunchShape(
+        path=module.path,
+        line=site.node.lineno,
+        call=Span(*module.span(site.node)),
+        holder=Span(*module.span(holder)),
+        spec_kind=None if spec is None else spec.kind,
+        axes=axes,
+        grid_code=_code(module, grid),
+        grid_display=None if display is None else Span(*module.span(display)),
+        grid_uses=_name_uses(module, grid, site.function_node),
+        num_scalar_prefetch=prefetch,
+        prefetch_code=_code(module, prefetch_arg),
+        in_specs=_code(module, in_specs),
+        in_specs_display=_display(module, in_specs),
+        kernel=kernel,
+        operands=operands,
+        operands_complete=complete,
+        outputs=outputs_of(facts, len(axes), operands, prefetch),
+        alias_keys=alias_keys(site),
+        calls=call_facts(site),
+        has_scratch=scratch is not None and not _is_empty(scratch.value),
+        differentiated=tuple(site.differentiated),
+        decorator=_is_decorator(site),
+        shares_grid_spec=spec is not None and _spec_shared(facts, spec.node),
+        counts=count_operands(facts, axes, operands),
+        has_out_specs=site.spec_arg("out_specs") is not None,
+        interpret=_text(module, site.args.get("interpret")),
+    )
+
+
+def _code(module: ModuleContext, arg: Arg | None) -> Code | None:
+    if arg is None or arg.node is None:
+        return None
+    return Code(Span(*module.span(arg.node)), module.segment(arg.node))
+
+
+def _text(module: ModuleContext, arg: Arg | None) -> str | None:
+    code = _code(module, arg)
+    return None if code is None else code.text
+
+
+def _display(module: ModuleContext, arg: Arg | None) -> Span | None:
+    if arg is None or not isinstance(arg.node, ast.List | ast.Tuple):
+        return None
+    return Span(*module.span(arg.node))
+
+
+def _is_empty(value: Value) -> bool:
+    if isinstance(value, Const) and value.value is None:
+        return True
+    return isinstance(value, Tuple) and not value.items
+
+
+def _name_uses(module: ModuleContext, arg: Arg | None, function: ast.AST | None) -> int:
+    """How often the name given as an argument is read in the function around the launch."""
+    if arg is None or not isinstance(arg.node, ast.Name):
+        return 1
+    wanted = arg.node.id
+    return sum(
+        isinstance(n, ast.Name) and n.id == wanted and isinstance(n.ctx, ast.Load)
+        for n in ast.walk(function or module.tree)
+    )
+
+
+def _is_decorator(site: LaunchSite) -> bool:
+    return any(
+        site.node in ast.walk(decorator)
+        for node in ast.walk(site.module.tree)
+        if isinstance(node, ast.FunctionDef)
+        for decorator in node.decorator_list
+    )
+
+
+def _spec_shared(facts: LaunchFacts, node: ast.Call) -> bool:
+    return any(
+        spec.node is node
+        for other in facts.siblings
+        if other is not facts.site
+        for spec in other.grid_specs()
+    )
+
+
+def kernel_facts(facts: LaunchFacts, argument: Arg) -> KernelFacts | None:
+    """The facts of a launch's kernel; None where the argument is not written in this file."""
+    module = facts.module
+    node = argument.node
+    code = _argument_code(facts, argument)
+    if code is None:
+        return None
+    values = list(options(argument.value))
+    value: Value | None = values[0] if len(values) == 1 else None
+    partial: Partial | None = None
+    positionals = 0
+    keywords: tuple[Code, ...] = ()
+    if isinstance(value, Partial):
+        partial = value
+        positionals = len(value.args)
+        keywords = _keywords(module, value)
+        value = value.func
+    if not isinstance(value, Function):
+        return KernelFacts("unseen", "def", "", code)
+    return _function_facts(facts, value, code, partial, positionals, keywords, node)
+
+
+def _argument_code(facts: LaunchFacts, argument: Arg) -> Code | None:
+    """The kernel argument, or the decorated function's name where the launch is a decorator."""
+    if argument.node is not None:
+        return _code(facts.module, argument)
+    value = argument.value
+    if isinstance(value, Function) and not isinstance(value.node, ast.Lambda):
+        if value.module is facts.module:
+            return Code(Span(*facts.module.span(value.node)), value.node.name)
+    return None
+
+
+def _keywords(module: ModuleContext, partial: Partial) -> tuple[Code, ...]:
+    node = partial.node
+    if node is None:
+        return ()
+    return tuple(Code(Span(*module.span(k)), module.segment(k)) for k in node.keywords)
+
+
+def _function_facts(
+    facts: LaunchFacts,
+    function: Function,
+    code: Code,
+    partial: Partial | None,
+    positionals: int,
+    keywords: tuple[Code, ...],
+    argument: ast.expr | None,
+) -> KernelFacts:
+    module, node = function.module, function.node
+    here = module is facts.module
+    names = {name for name in keywords_of(partial)}
+    first = positionals + int(function.self_value is not None)
+    method = function.self_value is not None
+    reads, unseen = helper_reads(module, node, function.scope)
+    partial_node = None if partial is None else partial.node
+    refs = _refs(node, first, names)
+    form = "lambda" if isinstance(node, ast.Lambda) else "method" if method else "def"
+    return KernelFacts(
+        place="here" if here else "elsewhere",
+        form=form,  # type: ignore[arg-type] # narrowed by hand: one of the three literals
+        name=function.name,
+        argument=code,
+        span=Span(*module.span(node)) if here else None,
+        line=node.lineno,
+        partial=_call_code(facts.module, partial_node),
+        bound_positionals=positionals,
+        bound_keywords=keywords,
+        decorated=bool(getattr(node, "decorator_list", [])),
+        nested=function.scope.parent is not None,
+        first_ref=first,
+        refs=refs,
+        variadic=node.args.vararg.arg if node.args.vararg is not None else None,
+        statements=statements_of(module, node, function.scope),
+        reads=reads_in(module, node, function.scope),
+        helper_reads=reads,
+        unseen_calls=unseen,
+        returned=returned_value(module, node),
+        outside=reach_outside(module, node),
+        uses=_uses(facts, function, argument) if here else 0,
+        names=frozenset(_mentioned(node)),
+        starts_dma=any(isinstance(n, ast.Attribute) and n.attr in _DMA for n in ast.walk(node)),
+    )
+
+
+def keywords_of(partial: Partial | None) -> tuple[str, ...]:
+    """The names that a partial binds by keyword."""
+    return () if partial is None else tuple(name for name, _ in partial.kwargs)
+
+
+def _call_code(module: ModuleContext, node: ast.Call | None) -> Code | None:
+    return None if node is None else Code(Span(*module.span(node)), module.segment(node))
+
+
+def _refs(node: FunctionNode, first: int, bound: set[str]) -> tuple[ParameterFacts, ...]:
+    positional = [*node.args.posonlyargs, *node.args.args]
+    return tuple(
+        ParameterFacts(arg.arg, index)
+        for index, arg in enumerate(positional)
+        if index >= first and arg.arg not in bound
+    )
+
+
+def _mentioned(node: FunctionNode) -> set[str]:
+    names = {arg.arg for arg in all_parameters(node)}
+    names.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+    names.update(
+        n.name for n in ast.walk(node) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    return names
+
+
+def _uses(facts: LaunchFacts, function: Function, argument: ast.expr | None) -> int:
+    """How often the file names the kernel apart from this launch's argument."""
+    if isinstance(function.node, ast.Lambda):
+        return _lambda_uses(facts, argument)
+    name = function.node.name
+    within = function.scope.node if isinstance(function.scope.node, FunctionNode) else None
+    own = set(ast.walk(argument)) if argument is not None else set()
+    count = 0
+    for node in ast.walk(facts.module.tree if within is None else within):
+        if node in own:
+            continue
+        named = isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+        dotted = function.self_value is not None or within is None
+        attribute = isinstance(node, ast.Attribute) and node.attr == name and dotted
+        count += named or attribute
+    if argument is None:
+        # The launch is a decorator: the name stands for the launch, not for the kernel.
+        return 0
+    return count + _bound_name_uses(facts, argument, name)
+
+
+def _bound_name_uses(facts: LaunchFacts, argument: ast.expr, kernel: str) -> int:
+    """Uses besides this one of a name that the kernel (or a partial of it) is bound to."""
+    if not isinstance(argument, ast.Name) or argument.id == kernel:
+        return 0
+    where = facts.site.function_node or facts.module.tree
+    loads = [
+        n
+        for n in ast.walk(where)
+        if isinstance(n, ast.Name) and n.id == argument.id and isinstance(n.ctx, ast.Load)
+    ]
+    # The assignment that binds the name mentions the kernel once.
+    return len(loads) - 2
+
+
+def _lambda_uses(facts: LaunchFacts, argument: ast.expr | None) -> int:
+    if not isinstance(argument, ast.Name):
+        return 0
+    where = facts.site.function_node or facts.module.tree
+    loads = [
+        n
+        for n in ast.walk(where)
+        if isinstance(n, ast.Name) and n.id == argument.id and isinstance(n.ctx, ast.Load)
+    ]
+    return len(loads) - 1

@@ -1,0 +1,303 @@
+"""The operands of a launch: how they reach it, what they flatten to, and the keys of aliases."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pallas_static_grid.analysis.facts import LaunchFacts
+from pallas_static_grid.analysis.kernel_facts import (
+    AliasKey,
+    CallFacts,
+    Code,
+    OperandFacts,
+    SpecFacts,
+)
+from pallas_static_grid.analysis.launch_specs import spec_facts
+from pallas_static_grid.analysis.modules import ModuleContext
+from pallas_static_grid.analysis.symbolic import Num
+from pallas_static_grid.analysis.values import (
+    Arg,
+    Array,
+    Const,
+    Dict,
+    Instance,
+    Int,
+    LaunchSite,
+    OperandCall,
+    Sequence,
+    Tuple,
+    Unknown,
+    Value,
+    options,
+)
+from pallas_static_grid.model import Span
+
+
+def prefetch_count(site: LaunchSite) -> int | None:
+    """`num_scalar_prefetch` where it is a literal; 0 without a prefetching grid spec."""
+    arg = site.spec_arg("num_scalar_prefetch")
+    if arg is None:
+        return 0
+    value = arg.value
+    return value.expr.value if isinstance(value, Int) and isinstance(value.expr, Num) else None
+
+
+def call_facts(site: LaunchSite) -> tuple[CallFacts, ...]:
+    """The calls of the launch."""
+    return tuple(
+        CallFacts(
+            Span(*site.module.span(call.node)),
+            call.node.lineno,
+            call.function,
+            call.module is site.module and not call.node.keywords,
+        )
+        for call in site.calls
+    )
+
+
+def operands_of(facts: LaunchFacts, rank: int) -> tuple[tuple[OperandFacts, ...], bool]:
+    """The operands of the launch's calls, and whether all of them are known."""
+    site = facts.site
+    if not site.calls:
+        return (), False
+    call = site.calls[0]
+    complete = all(other.complete for other in site.calls)
+    alike = all(len(other.args) == len(call.args) for other in site.calls)
+    prefetched = prefetch_count(site) or 0
+    specs = _specs(facts, rank, len(call.args) - prefetched)
+    out: list[OperandFacts] = []
+    for index, arg in enumerate(call.args):
+        spec = None if index < prefetched or specs is None else specs[index - prefetched]
+        out.append(_operand(facts, call, index, arg, index < prefetched, spec))
+    return tuple(out), complete and alike and (specs is not None or prefetched == len(call.args))
+
+
+def _specs(facts: LaunchFacts, rank: int, count: int) -> tuple[SpecFacts | None, ...] | None:
+    """The spec of each operand behind the prefetched ones; None where they are not in sight."""
+    arg = facts.site.spec_arg("in_specs")
+    if arg is None or _is_none(arg.value):
+        return (None,) * count
+    values = _items(arg.value)
+    if values is None or len(values) != count:
+        return None
+    return tuple(spec_facts(facts, value, rank) for value in values)
+
+
+def _items(value: Value) -> tuple[Value, ...] | None:
+    found = [v for v in options(value) if isinstance(v, Tuple)]
+    return found[0].items if len(found) == 1 else None
+
+
+def _is_none(value: Value) -> bool:
+    return isinstance(value, Const) and value.value is None
+
+
+def _operand(
+    facts: LaunchFacts,
+    call: OperandCall,
+    index: int,
+    arg: Arg,
+    prefetched: bool,
+    spec: SpecFacts | None,
+) -> OperandFacts:
+    same = [other.args[index] for other in facts.site.calls if index < len(other.args)]
+    texts = {_plain_text(facts.module, a.node) for a in same}
+    text = texts.pop() if len(texts) == 1 else None
+    value = arg.value
+    shape = value.shape if isinstance(value, Array) else None
+    return OperandFacts(
+        index,
+        text,
+        leaves(value),
+        prefetched,
+        spec,
+        none=all(_is_none(v) for v in options(value)),
+        maybe_none=any(_is_none(v) for v in options(value)),
+        scalar_int=isinstance(value, Array) and value.shape == (),
+        reassigned=_reassigned(facts, text, call),
+        shape_key=shape_key(value),
+        extents=_extents(text, shape),
+    )
+
+
+def _plain_text(module: ModuleContext, node: ast.expr | None) -> str | None:
+    """The text of a name or a dotted name."""
+    inner = node
+    while isinstance(inner, ast.Attribute):
+        inner = inner.value
+    if node is None or not isinstance(inner, ast.Name):
+        return None
+    return module.segment(node)
+
+
+def _extents(text: str | None, shape: tuple[Value, ...] | None) -> tuple[str | None, ...] | None:
+    if text is None:
+        return None
+    rank = 8 if shape is None else len(shape)
+    return tuple(f"{text}.shape[{axis}]" for axis in range(rank))
+
+
+def shape_key(value: Value) -> tuple[object, ...] | None:
+    """A key of an array's lengths: equal keys mean equal lengths."""
+    if not isinstance(value, Array):
+        return None
+    if value.shape is not None:
+        if all(isinstance(length, Int) for length in value.shape):
+            return tuple(length.expr for length in value.shape if isinstance(length, Int))
+    return ("of", value.dims_ident)
+
+
+def leaves(value: Value) -> int | None:
+    """How many arrays a value flattens to."""
+    counts = {_leaves(v) for v in options(value)}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _leaves(value: Value) -> int | None:
+    match value:
+        case Array():
+            return 1
+        case Const(value=None):
+            return 0
+        case Int():
+            return 1
+        case Tuple(items=items):
+            return _sum(leaves(item) for item in items)
+        case Dict(items=pairs, complete=True):
+            return _sum(leaves(item) for _, item in pairs)
+        case Instance(fields=fields) if fields:
+            return _sum(leaves(item) for _, item in fields)
+        case Sequence() | Unknown():
+            return None
+        case _:
+            return None
+
+
+def _sum(counts: Iterator[int | None]) -> int | None:
+    total = 0
+    for count in counts:
+        if count is None:
+            return None
+        total += count
+    return total
+
+
+def _reassigned(facts: LaunchFacts, text: str | None, call: OperandCall) -> bool:
+    """Whether a name is bound again between the launch and its call."""
+    if text is None:
+        return True
+    root = text.partition(".")[0]
+    first, last = facts.site.node.lineno, call.node.end_lineno or call.node.lineno
+    where = facts.site.function_node or facts.module.tree
+    return any(
+        isinstance(n, ast.Name)
+        and n.id == root
+        and not isinstance(n.ctx, ast.Load)
+        and first <= n.lineno <= last
+        for n in ast.walk(where)
+    )
+
+
+def alias_keys(site: LaunchSite) -> tuple[AliasKey, ...] | None:
+    """The keys of `input_output_aliases`, or None where they are not written down in sight."""
+    arg = site.args.get("input_output_aliases")
+    if arg is None or _is_none(arg.value):
+        return ()
+    node = arg.node
+    if node is None:
+        return None
+    displays = _displays(site, node)
+    if displays is None:
+        return None
+    found: list[AliasKey] = []
+    for display in displays:
+        for key, value in zip(display.keys, display.values, strict=True):
+            one = None if key is None else _alias_key(site, key, value)
+            if one is None:
+                return None
+            found.append(one)
+    return tuple(found)
+
+
+def _displays(site: LaunchSite, node: ast.expr) -> list[ast.Dict] | None:
+    """The dict displays that an expression may be: literally, by condition, by a local name."""
+    if isinstance(node, ast.Dict):
+        return [node]
+    if isinstance(node, ast.IfExp):
+        both = [_displays(site, node.body), _displays(site, node.orelse)]
+        return None if None in both else [d for part in both if part for d in part]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
+        return [] if not node.args and not node.keywords else None
+    if not isinstance(node, ast.Name) or site.function_node is None:
+        return None
+    values: list[ast.expr] = []
+    reads = 0
+    for inner in ast.walk(site.function_node):
+        if isinstance(inner, ast.Assign) and _targets(inner, node.id):
+            values.append(inner.value)
+        elif isinstance(inner, ast.AnnAssign) and inner.value is not None:
+            if isinstance(inner.target, ast.Name) and inner.target.id == node.id:
+                values.append(inner.value)
+        elif isinstance(inner, ast.Name) and inner.id == node.id:
+            reads += isinstance(inner.ctx, ast.Load)
+            if isinstance(inner.ctx, ast.Del):
+                return None
+    stores = sum(
+        isinstance(n, ast.Name) and n.id == node.id and isinstance(n.ctx, ast.Store)
+        for n in ast.walk(site.function_node)
+    )
+    if reads != 1 or stores != len(values) or not values:
+        return None
+    found: list[ast.Dict] = []
+    for value in values:
+        if isinstance(value, ast.Name):
+            return None
+        part = _displays(site, value)
+        if part is None:
+            return None
+        found += part
+    return found
+
+
+def _targets(node: ast.Assign, name: str) -> bool:
+    return len(node.targets) == 1 and any(
+        isinstance(t, ast.Name) and t.id == name for t in node.targets
+    )
+
+
+def _alias_key(site: LaunchSite, key: ast.expr, value: ast.expr) -> AliasKey | None:
+    module = site.module
+    code = Code(Span(*module.span(key)), module.segment(key))
+    output = value.value if isinstance(value, ast.Constant) else None
+    output = output if isinstance(output, int) and not isinstance(output, bool) else None
+    if isinstance(key, ast.Constant):
+        if isinstance(key.value, int) and not isinstance(key.value, bool):
+            return AliasKey(code, key.value, output)
+        return None
+    listed = _measured_list(key)
+    if listed is None:
+        return None
+    same = all(_starred_list(call.node) == listed for call in site.calls)
+    return AliasKey(code, None, output, follows_operands=same and bool(site.calls))
+
+
+def _measured_list(key: ast.expr) -> str | None:
+    """The name in `len(name)`, `len(name) + k` or `k + len(name)`."""
+    calls = [n for n in ast.walk(key) if isinstance(n, ast.Call)]
+    if len(calls) != 1 or not isinstance(calls[0].func, ast.Name) or calls[0].func.id != "len":
+        return None
+    match calls[0].args:
+        case [ast.Name(id=name)]:
+            return name
+        case _:
+            return None
+
+
+def _starred_list(call: ast.Call) -> str | None:
+    """The name of the list that is all of a call's operands: `call(*operands)`."""
+    match call.args:
+        case [ast.Starred(value=ast.Name(id=name))]:
+            return name
+        case _:
+            return None

@@ -1,0 +1,137 @@
+"""The outputs of a launch: their specs, and the operands whose buffers they take over."""
+
+from __future__ import annotations
+
+import ast
+
+from pallas_static_grid.analysis.facts import LaunchFacts
+from pallas_static_grid.analysis.kernel_facts import OperandFacts, OutputFacts
+from pallas_static_grid.analysis.launch_operands import alias_keys, shape_key
+from pallas_static_grid.analysis.launch_specs import spec_facts
+from pallas_static_grid.analysis.modules import ModuleContext
+from pallas_static_grid.analysis.values import (
+    Arg,
+    Array,
+    Const,
+    Int,
+    Struct,
+    Tuple,
+    Value,
+    options,
+)
+
+
+def outputs_of(
+    facts: LaunchFacts, rank: int, operands: tuple[OperandFacts, ...], prefetched: int | None
+) -> tuple[OutputFacts, ...] | None:
+    """The outputs in order; None where they or the alias keys are not in sight."""
+    shape = facts.site.args.get("out_shape")
+    shape = facts.site.args.get("out_type") if shape is None else shape
+    if shape is None or prefetched is None:
+        return None
+    shapes = _items(shape.value)
+    specs = _specs(facts, len(shapes))
+    if specs is None:
+        return None
+    aliased = _aliased(facts, operands)
+    if aliased is None:
+        return None
+    nodes = _nodes(shape, len(shapes))
+    return tuple(
+        OutputFacts(
+            index,
+            None if spec is None else spec_facts(facts, spec, rank),
+            aliased.get(index),
+            _shape_key(value),
+            _extents(facts.module, value, node),
+            _dtype(value),
+        )
+        for index, (value, spec, node) in enumerate(zip(shapes, specs, nodes, strict=True))
+    )
+
+
+def _items(value: Value) -> tuple[Value, ...]:
+    found = [v for v in options(value) if isinstance(v, Tuple)]
+    return found[0].items if len(found) == 1 else (value,)
+
+
+def _nodes(arg: Arg, count: int) -> tuple[ast.expr | None, ...]:
+    node = arg.node
+    if isinstance(node, ast.Tuple | ast.List) and len(node.elts) == count:
+        return tuple(node.elts)
+    return (node,) if count == 1 else (None,) * count
+
+
+def _specs(facts: LaunchFacts, count: int) -> tuple[Value | None, ...] | None:
+    arg = facts.site.spec_arg("out_specs")
+    if arg is None or isinstance(arg.value, Const):
+        return (None,) * count
+    found = [v for v in options(arg.value) if isinstance(v, Tuple)]
+    if len(found) == 1:
+        return found[0].items if len(found[0].items) == count else None
+    return (arg.value,) if count == 1 else None
+
+
+def _aliased(facts: LaunchFacts, operands: tuple[OperandFacts, ...]) -> dict[int, int] | None:
+    """Output -> operand, over flattened operands as the keys count them."""
+    keys = alias_keys(facts.site)
+    if keys is None:
+        return None
+    out: dict[int, int] = {}
+    for key in keys:
+        if key.output is None:
+            return None
+        operand = _at_leaf(key.value, operands) if key.value is not None else None
+        if operand is None:
+            return None
+        out[key.output] = operand
+    return out
+
+
+def _at_leaf(key: int, operands: tuple[OperandFacts, ...]) -> int | None:
+    """The operand whose leaf number `key` is, if that operand is one array."""
+    position = 0
+    for operand in operands:
+        # An operand that may be None counts where it is given, which is when its key is.
+        count = 1 if operand.leaves is None and position == key else operand.leaves
+        if count is None:
+            return None
+        if position <= key < position + count:
+            return operand.index if count == 1 else None
+        position += count
+    return None
+
+
+def _shape_key(value: Value) -> tuple[object, ...] | None:
+    if isinstance(value, Struct):
+        shape = value.shape
+        if isinstance(shape, Tuple) and all(isinstance(i, Int) for i in shape.items):
+            return tuple(i.expr for i in shape.items if isinstance(i, Int))
+        array = getattr(shape, "array", None)
+        return ("of", array.dims_ident) if isinstance(array, Array) else None
+    return shape_key(value)
+
+
+def _extents(
+    module: ModuleContext, value: Value, node: ast.expr | None
+) -> tuple[str | None, ...] | None:
+    """Python text of each length of an output."""
+    call = value.node if isinstance(value, Struct) else None
+    if call is None:
+        if isinstance(node, ast.Name) and isinstance(value, Array):
+            return tuple(f"{node.id}.shape[{axis}]" for axis in range(8))
+        return None
+    shape = next((k.value for k in call.keywords if k.arg == "shape"), None)
+    shape = call.args[0] if call.args else shape
+    if isinstance(shape, ast.Tuple | ast.List):
+        if any(isinstance(e, ast.Starred) for e in shape.elts):
+            return None
+        return tuple(module.segment(element) for element in shape.elts)
+    if isinstance(shape, ast.Attribute | ast.Name):
+        text = module.segment(shape)
+        return tuple(f"{text}[{axis}]" for axis in range(8))
+    return None
+
+
+def _dtype(value: Value) -> str | None:
+    return value.dtype if isinstance(value, Array) else None

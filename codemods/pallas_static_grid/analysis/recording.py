@@ -1,0 +1,381 @@
+"""Recording launches while a module is interpreted."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pallas_static_grid.analysis import tables
+from pallas_static_grid.analysis.values import (
+    Arg,
+    Array,
+    BlockSpec,
+    Class,
+    Const,
+    Dict,
+    External,
+    Function,
+    GridSpec,
+    Instance,
+    Launcher,
+    LaunchSite,
+    OperandCall,
+    Partial,
+    Sequence,
+    Struct,
+    Transformed,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    options,
+)
+
+if TYPE_CHECKING:
+    from pallas_static_grid.analysis.interpreter import Frame, Interpreter
+
+
+class Recording:
+    """Launch calls, specs and operand calls; the state is the interpreter's."""
+
+    def call_args(
+        self: Interpreter, node: ast.Call, names: tuple[str, ...], args: list[Value],
+        kwargs: dict[str, Value], offset: int = 0,
+    ) -> dict[str, Arg]:
+        """Arguments by parameter name, with the expressions where they are in sight."""
+        out: dict[str, Arg] = {}
+        plain = not any(isinstance(a, ast.Starred) for a in node.args)
+        for index, value in enumerate(args):
+            at = index - offset
+            source = node.args[at] if plain and 0 <= at < len(node.args) else None
+            if index < len(names):
+                out[names[index]] = Arg(value, source, node)
+        written = {k.arg: k.value for k in node.keywords if k.arg}
+        for name, value in kwargs.items():
+            out[name] = Arg(value, written.get(name), node, name)
+        return out
+
+    # --- specs ---------------------------------------------------------------------------------
+
+    def block_spec_call(
+        self: Interpreter, name: str, node: ast.Call, args: list[Value],
+        kwargs: dict[str, Value],
+    ) -> Value:
+        """`pl.BlockSpec(...)`."""
+        given = self.call_args(node, tables.PARAMETERS.get(name, ()), args, kwargs)
+        shape, index_map = given.pop("block_shape", None), given.pop("index_map", None)
+        # Before jax 0.5 the index map came first.
+        if shape is not None and isinstance(shape.value, Function):
+            shape, index_map = index_map, shape
+        return BlockSpec(
+            node, self.frame.module, name.rsplit(".", 1)[-1], shape, index_map,
+            given.pop("memory_space", None), tuple(given.items()),
+        )
+
+    def grid_spec_call(
+        self: Interpreter, name: str, node: ast.Call, args: list[Value],
+        kwargs: dict[str, Value],
+    ) -> Value:
+        """`pl.GridSpec(...)` or `pltpu.PrefetchScalarGridSpec(...)`."""
+        given = self.call_args(node, tables.PARAMETERS.get(name, ()), args, kwargs)
+        spec = GridSpec(node, self.frame.module, name.rsplit(".", 1)[-1], tuple(given.items()))
+        if self.frame.module is self.module and "grid" in given:
+            known = self.grid_specs.get(node)
+            if self.frame.canonical or known is None:
+                self.grid_specs[node] = spec
+                self.spec_scopes[node] = (self.scope.snapshot(), self.frame.root)
+        return spec
+
+    # --- launches ------------------------------------------------------------------------------
+
+    def launch_call(
+        self: Interpreter, name: str, args: list[Value], kwargs: dict[str, Value],
+        node: ast.Call, starred: Value | None, double_starred: Value | None,
+    ) -> Value:
+        """`pl.pallas_call(...)`, called directly."""
+        given = self.call_args(node, tables.PARAMETERS[name], args, kwargs)
+        hidden = starred is not None or double_starred is not None
+        return self.record_launch(name, node, given, hidden)
+
+    def launch_from_partial(
+        self: Interpreter, func: Partial, args: list[Value], kwargs: dict[str, Value],
+        node: ast.Call | None, double_starred: Value | None,
+    ) -> Value:
+        """A call (or use as a decorator) of `functools.partial(pl.pallas_call, ...)`."""
+        assert isinstance(func.func, External)
+        name = func.func.name
+        names = tables.PARAMETERS[name]
+        merged: dict[str, Arg] = {}
+        if func.node is not None:
+            written = {k.arg: k.value for k in func.node.keywords if k.arg}
+            for index, value in enumerate(func.args):
+                source = func.node.args[index + 1] if index + 1 < len(func.node.args) else None
+                merged[names[index]] = Arg(value, source, func.node)
+            for key, value in func.kwargs:
+                merged[key] = Arg(value, written.get(key), func.node, key)
+        late = {"grid", "grid_spec"} & set(kwargs)
+        site_node = node if (late or func.node is None) and node is not None else func.node
+        if node is not None and node is not func.node:
+            merged.update(self.call_args(node, names[len(func.args):], args, kwargs))
+        else:
+            for key, value in zip(names[len(func.args):], args, strict=False):
+                merged[key] = Arg(value, None)
+        if site_node is None:
+            return Unknown("a launch out of sight")
+        if func.node is not None and site_node is func.node:
+            self.launched_partials.add(func.node)
+        elif func.node is not None:
+            self.launched_partials.add(func.node)
+        return self.record_launch(name, site_node, merged, double_starred is not None)
+
+    def record_launch(
+        self: Interpreter, name: str, node: ast.Call, given: dict[str, Arg], hidden: bool
+    ) -> Value:
+        """Note a launch and give what it returns."""
+        api = tables.LAUNCH_FUNCTIONS[name]
+        frame = self.frame
+        outer = self.wrapper_frame(given)
+        if outer is not None:
+            return self.record_wrapper(outer, given, hidden)
+        grid = given.get("grid") or given.get("grid_spec")
+        if api == "kernel" and grid is None and not hidden:
+            return Launcher(LaunchSite(node, frame.module, api, frame.scope.qualname,
+                                       frame.root, self.scope, dict(given)))
+        if frame.module is not self.module:
+            return Launcher(LaunchSite(node, frame.module, api, frame.scope.qualname,
+                                       frame.root, self.scope, dict(given)))
+        site = self.sites.get(node)
+        if site is None:
+            site = LaunchSite(node, frame.module, api, frame.scope.qualname, frame.root,
+                              self.scope.snapshot(), dict(given))
+            self.sites[node] = site
+        if frame.canonical or site.function_node is None:
+            site.function = frame.scope.qualname
+            site.function_node = frame.root
+            site.scope = self.scope.snapshot()
+            site.args = self.joined_args(site, given) if frame.canonical else dict(given)
+            if hidden:
+                self.hidden_args.add(node)
+        if frame.canonical and self.handed_in(given):
+            self.opaque_sites.add(node)
+        self.note_specs(given)
+        self.note_differentiation(site)
+        return Launcher(site)
+
+    def joined_args(
+        self: Interpreter, site: LaunchSite, given: dict[str, Arg]
+    ) -> dict[str, Arg]:
+        """The arguments of a launch; evaluated again in one run (a loop), they are joined."""
+        if self.site_runs.get(site.node) != self.run_id:
+            self.site_runs[site.node] = self.run_id
+            return dict(given)
+        out = dict(site.args)
+        for key, arg in given.items():
+            old = out.get(key)
+            if old is None:
+                out[key] = arg
+            elif key in {"grid", "grid_spec"}:
+                out[key] = replace(arg, value=self.join_values([old.value, arg.value]))
+            else:
+                out[key] = arg
+        return out
+
+    def note_specs(self: Interpreter, given: dict[str, Arg]) -> None:
+        """Grid specs that a launch uses are no launches of their own."""
+        arg = given.get("grid_spec")
+        if arg is not None:
+            for option in options(arg.value):
+                if isinstance(option, GridSpec):
+                    self.used_specs.add(option.node)
+
+    def note_differentiation(self: Interpreter, site: LaunchSite) -> None:
+        """The launch is reached under jvp, vjp or grad."""
+        for step in self.differentiating:
+            if all(step.line != known.line or step.path != known.path
+                   for known in site.differentiated):
+                site.differentiated.append(step)
+
+    # --- wrappers ------------------------------------------------------------------------------
+
+    def handed_in(self: Interpreter, given: dict[str, Arg]) -> bool:
+        """Whether the grid of a launch is a parameter of the function around it, unchanged."""
+        arg = given.get("grid") or given.get("grid_spec")
+        node = self.frame.node
+        spec = getattr(node, "args", None)
+        if not isinstance(spec, ast.arguments):
+            return False
+        names = {a.arg for a in [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]}
+        if arg is None:
+            # `**kwargs` of the function around it, handed on.
+            return spec.kwarg is not None and any(
+                k.arg is None and isinstance(k.value, ast.Name) and k.value.id == spec.kwarg.arg
+                for k in given["kernel"].holder.keywords
+            ) if "kernel" in given and given["kernel"].holder is not None else (
+                spec.kwarg is not None)
+        if isinstance(arg.node, ast.Name) and arg.node.id in names:
+            return len(self.scope.history.get(arg.node.id, [])) == 1
+        return False
+
+    def wrapper_frame(self: Interpreter, given: dict[str, Arg]) -> Frame | None:
+        """The outermost call whose grid argument reaches this launch as it was given."""
+        arg = given.get("grid") or given.get("grid_spec")
+        frame: Frame | None = self.frame
+        found: Frame | None = None
+        while arg is not None and frame is not None and not frame.canonical:
+            if frame.call is None or not any(arg.value is v for v in frame.given):
+                break
+            found = frame
+            frame = frame.caller
+        if found is None or found.caller is None or not _is_module_frame(self, found):
+            return None
+        return found
+
+    def record_wrapper(
+        self: Interpreter, outer: Frame, given: dict[str, Arg], hidden: bool
+    ) -> Value:
+        """Note a call of a wrapper as a launch."""
+        call = outer.call
+        assert call is not None and outer.caller is not None
+        caller = outer.caller
+        site = self.sites.get(call)
+        if site is None:
+            site = LaunchSite(call, caller.module, "wrapper", caller.scope.qualname, caller.root,
+                              caller.scope.snapshot(), {})
+            self.sites[call] = site
+        positions = {id(v): n for n, v in _written(outer, call)}
+        args: dict[str, Arg] = {}
+        for key, arg in given.items():
+            source = positions.get(id(arg.value))
+            args[key] = Arg(arg.value, source, call if source is not None else arg.holder,
+                            arg.keyword)
+        if caller.canonical or site.function_node is None:
+            site.function = caller.scope.qualname
+            site.function_node = caller.root
+            site.scope = caller.scope.snapshot()
+            site.args = args
+        self.note_specs(given)
+        self.note_differentiation(site)
+        return Launcher(site)
+
+    def subscript_launch(self: Interpreter, node: ast.Call) -> Value | None:
+        """`kernel[grid](...)` where `kernel`'s class launches with what it is subscripted by."""
+        assert isinstance(node.func, ast.Subscript)
+        base = self.eval(node.func.value)
+        if not isinstance(base, Instance):
+            return None
+        getter = self.class_attribute(base.cls, "__getitem__")
+        if not isinstance(getter, Function):
+            return None
+        grid = self.eval(node.func.slice)
+        before = set(self.sites)
+        launched = self.call_value(
+            replace(getter, self_value=base), [grid], {}, node
+        )
+        args = [self.eval(a) for a in node.args if not isinstance(a, ast.Starred)]
+        kwargs = {k.arg: self.eval(k.value) for k in node.keywords if k.arg}
+        if _launches(getter, base, self) and self.frame.module is self.module:
+            site = self.sites.get(node)
+            if site is None:
+                site = LaunchSite(node, self.frame.module, "subscript", self.scope.qualname,
+                                  self.frame.root, self.scope.snapshot(), {})
+                self.sites[node] = site
+            site.api = "subscript"
+            site.function_node = self.frame.root
+            site.scope = self.scope.snapshot()
+            site.args = {"grid": Arg(grid, node.func.slice, node)}
+            for extra in set(self.sites) - before - {node}:
+                self.opaque_sites.add(extra)
+        return self.call_value(launched, args, kwargs, None)
+
+    # --- operands --------------------------------------------------------------------------------
+
+    def call_launcher(
+        self: Interpreter, func: Launcher, args: list[Value], kwargs: dict[str, Value],
+        node: ast.Call | None, starred: Value | None,
+    ) -> Value:
+        """A call of what a launch returned: the operands, or the kernel of a decorator form."""
+        site = func.site
+        if "kernel" not in site.args and len(args) == 1 and isinstance(
+            args[0], Function | Partial | Transformed
+        ):
+            source = node.args[0] if node is not None and node.args else None
+            site.args["kernel"] = Arg(args[0], source, node)
+            return func
+        if node is not None and (self.frame.canonical or not site.calls):
+            self.record_operands(site, node, args, starred)
+        self.note_differentiation(site)
+        return self.launch_result(site, node)
+
+    def record_operands(
+        self: Interpreter, site: LaunchSite, node: ast.Call, args: list[Value],
+        starred: Value | None,
+    ) -> None:
+        """Note the operands of one call of a launch."""
+        out: list[Arg] = []
+        plain = not any(isinstance(a, ast.Starred) for a in node.args)
+        for index, value in enumerate(args):
+            source = node.args[index] if plain and index < len(node.args) else None
+            out.append(Arg(value, source, node))
+        site.calls[:] = [c for c in site.calls if c.node is not node]
+        site.calls.append(OperandCall(
+            node, self.frame.module, tuple(out), starred is None, self.scope.snapshot(),
+            self.scope.qualname,
+        ))
+
+    def launch_result(self: Interpreter, site: LaunchSite, node: ast.Call | None) -> Value:
+        """The arrays that a launch gives."""
+        arg = site.args.get("out_shape") or site.args.get("out_type")
+        where: ast.AST = node if node is not None else site.node
+        trace = self.trace(where, "a launch gives arrays")
+
+        def result(value: Value) -> Value:
+            match value:
+                case Struct():
+                    shape = value.shape.items if isinstance(value.shape, Tuple) else None
+                    array = value.shape.array if isinstance(value.shape, Sequence) else None
+                    return Array(self.new_ident("launch"), shape,
+                                 dims_of=array.dims_ident if array is not None else None,
+                                 text="the result", trace=trace)
+                case Array():
+                    return Array(self.new_ident("launch"), value.shape,
+                                 dims_of=value.dims_ident, text="the result", trace=trace)
+                case Tuple():
+                    return Tuple(tuple(result(v) for v in value.items), value.kind)
+                case Sequence():
+                    return Sequence(result(value.elem))
+                case Union():
+                    return self.join_values([result(v) for v in value.options])
+                case Const() | Dict() | Class():
+                    return Unknown("the result of a launch", trace=trace)
+                case _:
+                    return Array(self.new_ident("launch"), text="the result", trace=trace)
+
+        return result(arg.value) if arg is not None else Array(
+            self.new_ident("launch"), text="the result", trace=trace)
+
+
+def _is_module_frame(run: Interpreter, frame: Frame) -> bool:
+    caller = frame.caller
+    return caller is not None and caller.module is run.module
+
+
+def _written(frame: Frame, call: ast.Call) -> list[tuple[ast.expr, Value]]:
+    """The argument expressions of a call beside the values that were handed in."""
+    out: list[tuple[ast.expr, Value]] = []
+    plain = not any(isinstance(a, ast.Starred) for a in call.args)
+    if not plain or any(k.arg is None for k in call.keywords):
+        return out
+    sources = [*call.args, *(k.value for k in call.keywords)]
+    if len(sources) == len(frame.given):
+        out = list(zip(sources, frame.given, strict=True))
+    return out
+
+
+def _launches(getter: Function, base: Instance, run: Interpreter) -> bool:
+    return any(
+        isinstance(inner, ast.Attribute | ast.Name)
+        and (inner.attr if isinstance(inner, ast.Attribute) else inner.id) in {
+            "pallas_call", "kernel"}
+        for inner in ast.walk(base.cls.node)
+    )
