@@ -1,0 +1,1 @@
+"""The parts of the HTML report: escaping, diffs, launches, the data of the patch, style, script."""
