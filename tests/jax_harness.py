@@ -11,7 +11,7 @@ import dataclasses
 import importlib.util
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -113,17 +113,30 @@ def load(path: Path) -> ModuleType:
     return module
 
 
+def run_all(
+    path: Path,
+    entry: Callable[[ModuleType], Callable[..., Any]],
+    inputs: Iterable[Sequence[Any]],
+    mode: Mode,
+) -> list[Any]:
+    """What `entry(module)(*args)` returns under `mode` for each input, as NumPy arrays."""
+    with interpreted(mode):
+        function = entry(load(path))
+        results = []
+        for args in inputs:
+            result = jax.tree.map(np.asarray, jax.block_until_ready(function(*args)))
+            races = tpu_interpreter.races
+            if mode.watch_races and races is not None and races.races_found:
+                raise RuntimeError(f"the race detector found a race in {path.name}, {mode.name}")
+            results.append(result)
+        return results
+
+
 def run(
     path: Path, entry: Callable[[ModuleType], Callable[..., Any]], args: Sequence[Any], mode: Mode
 ) -> Any:
-    """What `entry(module)(*args)` returns under `mode`, as NumPy arrays."""
-    with interpreted(mode):
-        result = jax.block_until_ready(entry(load(path))(*args))
-        result = jax.tree.map(np.asarray, result)
-        races = tpu_interpreter.races
-        if mode.watch_races and races is not None and races.races_found:
-            raise RuntimeError(f"the race detector found a race in {path.name}, {mode.name}")
-        return result
+    """What `entry(module)(*args)` returns under `mode`."""
+    return run_all(path, entry, [args], mode)[0]
 
 
 def lower(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 VERSIONS = ("before", "after")
 MODES = {mode.name: mode for mode in (jax_harness.HLO, jax_harness.TPU, jax_harness.TPU_EAGER)}
 pytestmark = pytest.mark.jax
+
+Input = tuple[str, tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,17 @@ class Case:
                 stack.enter_context(jax.enable_x64(True))
             yield
 
-    def check(self, version: str, label: str, args: tuple[Any, ...], mode: Mode) -> None:
+    def check(self, version: str, mode: Mode, inputs: Iterable[Input] | None = None) -> None:
+        """Run one version on its inputs; any difference from the reference is an error."""
+        inputs = list(self.module.cases() if inputs is None else inputs)
         path = self.folder / f"{version}.py"
         with self.types():
-            result = jax_harness.run(path, self.module.entry, args, mode)
-        wrong = jax_harness.differences(result, self.module.reference(*args))
-        assert wrong is None, f"{version}, {label}, {mode.name}: {wrong}"
+            results = jax_harness.run_all(
+                path, self.module.entry, (args for _, args in inputs), mode
+            )
+            for (label, args), result in zip(inputs, results, strict=True):
+                wrong = jax_harness.differences(result, self.module.reference(*args))
+                assert wrong is None, f"{version}, {label}, {mode.name}: {wrong}"
 
 
 def collected() -> list[Case]:
@@ -98,19 +105,22 @@ LOWERED = [
 
 @pytest.mark.parametrize(("case", "version"), PARAMETERS)
 def test_computes_what_numpy_computes(case: Case, version: str) -> None:
-    for label, args in case.module.cases():
-        for mode in case.modes(version):
-            case.check(version, label, args, mode)
+    raises = case.get("BEFORE_RAISES", None) if version == "before" else None
+    for mode in case.modes(version):
+        if raises is None:
+            case.check(version, mode)
+        else:
+            with pytest.raises(NotImplementedError, match=raises):
+                case.check(version, mode)
 
 
 @pytest.mark.parametrize("case", PARALLEL)
 def test_two_cores_agree(case: Case) -> None:
-    """All seeds over the inputs in turn, and every input at least once."""
+    """Under every seed, two of the inputs; over all seeds, every input."""
     inputs = list(case.module.cases())
-    seeds = case.two_cores()
-    for turn in range(max(len(inputs), len(seeds))):
-        label, args = inputs[turn % len(inputs)]
-        case.check("after", label, args, seeds[turn % len(seeds)])
+    for turn, mode in enumerate(case.two_cores()):
+        start = turn * len(inputs) // len(jax_harness.SEEDS)
+        case.check("after", mode, inputs[start : start + 2])
 
 
 @pytest.mark.parametrize(("case", "platform"), LOWERED)
