@@ -58,6 +58,9 @@ def steps_within(
         if counts in atoms(sym) and _descends(form, here):
             # A reversed map: what the first step gets is the largest.
             return _solve(substitute(sym, {here: Num(0)}), limit, counts, facts, natural)
+        if natural and _descends(form, here):
+            # Counted down from a static start: the last step's index must not be negative.
+            sym, limit, natural = Op("neg", (sym,)), number(0), False
         found = _solve(sym, limit, here, facts, natural)
         if isinstance(found, Solved):
             return Solved(add(found.form, number(1)), found.positive)

@@ -174,24 +174,18 @@ def input_thing(value: Value, spec: Value | None, label: str, role: str, *, know
     found = list(options(value))
     if len(found) == 1 and isinstance(found[0], values.Tuple | Instance | values.Dict):
         if spec is None or is_none(spec):
-            return thing_of(found[0], label, role) if known else _unshaped(thing_of(value, label, role))
-        if isinstance(found[0], values.Tuple) and isinstance(spec, values.Tuple):
-            if len(spec.items) == len(found[0].items):
+            whole = thing_of(found[0], label, role)
+            return whole if known else _unshaped(whole)
+        if isinstance(found[0], values.Tuple):
+            items = found[0].items
+            specs = spec.items if isinstance(spec, values.Tuple) else (spec,) * len(items)
+            if len(specs) == len(items):
                 return Items(
                     tuple(
                         input_thing(v, s, f"{label}[{k}]", role, known=known)
-                        for k, (v, s) in enumerate(
-                            zip(found[0].items, spec.items, strict=True)
-                        )
+                        for k, (v, s) in enumerate(zip(items, specs, strict=True))
                     )
                 )
-        if isinstance(found[0], values.Tuple) and isinstance(spec, BlockSpec):
-            return Items(
-                tuple(
-                    input_thing(v, spec, f"{label}[{k}]", role, known=known)
-                    for k, v in enumerate(found[0].items)
-                )
-            )
         return _unshaped(thing_of(value, label, role))
     if len(found) != 1:
         return Thing()
@@ -255,7 +249,7 @@ def outputs_of(site: LaunchSite) -> tuple[Blocked, ...] | None:
     for k, item in enumerate(items):
         label = f"output {k}" if many else "the output"
         spec = specs[k] if specs is not None else None
-        one = [s for s in options(spec)] if spec is not None else []
+        one = list(options(spec)) if spec is not None else []
         plain = one[0] if len(one) == 1 and isinstance(one[0], BlockSpec) else None
         certain = specs is not None and (plain is not None or spec is None or is_none(spec))
         out.append(Blocked(label, item, plain, "out", certain))

@@ -1,0 +1,382 @@
+"""From a dynamic grid dimension to its least static upper bound that the source proves.
+
+Evidence by value (a minimum, a remainder, a count of known size) assumes nothing; evidence by
+range (the launch stays within its arrays and tables) assumes that the original does; a bound
+given by the user assumes the user. What is not proven is no bound.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pallas_static_grid.analysis import values
+from pallas_static_grid.analysis.algebra import Poly, add, number, poly, to_sym
+from pallas_static_grid.analysis.facts import LaunchFacts
+from pallas_static_grid.analysis.intervals import Facts, Limit, lower, prove_le, upper
+from pallas_static_grid.analysis.kernel_walk import Walk
+from pallas_static_grid.analysis.range_evidence import Found, Piece, block_sizes, evidence
+from pallas_static_grid.analysis.rendering import Names
+from pallas_static_grid.analysis.scopes import Fact, Scope
+from pallas_static_grid.analysis.symbolic import Op, Sym
+from pallas_static_grid.analysis.values import Array, Int, LaunchSite, Value, options
+from pallas_static_grid.analysis.walk_values import Env, Scalar
+from pallas_static_grid.model import Bound, Refusal, Step, UserBound
+
+MAX_OTHERS = 4
+"""How many further pieces of evidence are mentioned."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A static limit that can be written at the launch."""
+
+    text: str
+    form: Poly
+    kind: str
+    steps: tuple[Step, ...]
+    assumes: tuple[str, ...]
+
+
+def bound_dims(
+    facts: LaunchFacts, user: Sequence[UserBound] = ()
+) -> tuple[Bound | Refusal | None, ...]:
+    """For each dimension of a launch: its bound, why it has none, or None if it is static."""
+    site = facts.site
+    rank = len(facts.dims)
+    known = site_facts(site)
+    names = axis_names(facts, rank)
+    ranges: dict[int, Found] | None = None
+    scope = Names.at(site.scope, known)
+    out: list[Bound | Refusal | None] = []
+    for axis, value in enumerate(facts.dims):
+        if facts.launch.dims[axis].verdict != "dynamic":
+            out.append(None)
+            continue
+        if ranges is None:
+            ranges = evidence(site, rank, names, known)
+        asker = _Asker(facts, axis, value, known, scope, ranges[axis])
+        out.append(asker.answer(_given(facts, axis, user)))
+    return tuple(out)
+
+
+def bound_dim(
+    facts: LaunchFacts, axis: int, user: Sequence[UserBound] = ()
+) -> Bound | Refusal | None:
+    """The bound of one dimension, or why there is none."""
+    return bound_dims(facts, user)[axis]
+
+
+def site_facts(site: LaunchSite) -> Facts:
+    """The facts in force at a launch."""
+    found: list[Fact] = []
+    scope: Scope | None = site.scope
+    inner = True
+    while scope is not None:
+        found.extend(f for f in scope.facts if inner or _before(f, site))
+        inner = False
+        scope = scope.parent
+    return Facts.of(found, block_sizes(site))
+
+
+def _before(fact: Fact, site: LaunchSite) -> bool:
+    """Whether a fact of an outer scope was established above the launch."""
+    return fact.step.path != site.module.path or fact.step.line < site.node.lineno
+
+
+def axis_names(facts: LaunchFacts, rank: int) -> tuple[str | None, ...]:
+    """The names of a named grid's axes."""
+    arg = facts.site.args.get("grid_names")
+    given = arg.value if arg is not None else None
+    if isinstance(given, values.Tuple) and len(given.items) == rank:
+        return tuple(_text(v) for v in given.items)
+    if given is not None and rank == 1:
+        return (_text(given),)
+    grid = facts.grid
+    if isinstance(grid, values.Tuple) and len(grid.items) == rank:
+        pairs = [v.items if isinstance(v, values.Tuple) else () for v in grid.items]
+        return tuple(_text(p[0]) if len(p) == 2 else None for p in pairs)
+    return (None,) * rank
+
+
+def _text(value: Value) -> str | None:
+    return value.value if isinstance(value, values.Const) and isinstance(value.value, str) else None
+
+
+def _given(facts: LaunchFacts, axis: int, user: Sequence[UserBound]) -> UserBound | None:
+    launch = facts.launch
+    dim = launch.dims[axis]
+    wanted = {_squeeze(dim.expression), f"dims[{axis}]"}
+    for option in user:
+        if option.path.removeprefix("./") != launch.path.removeprefix("./"):
+            continue
+        if option.function == launch.function and _squeeze(option.expression) in wanted:
+            return option
+    return None
+
+
+def _squeeze(text: str) -> str:
+    return "".join(text.split())
+
+
+@dataclass(slots=True)
+class _Asker:
+    """The question for the bound of one dimension."""
+
+    facts: LaunchFacts
+    axis: int
+    value: Value
+    known: Facts
+    names: Names
+    found: Found
+
+    def answer(self, given: UserBound | None) -> Bound | Refusal:
+        """The bound or the refusal."""
+        unwritten: list[str] = []
+        candidates = [
+            *self._by_value(unwritten),
+            *self._by_range(unwritten),
+        ]
+        best = self._tightest(candidates)
+        if given is not None:
+            return self._with_user(given, best, candidates)
+        if best is None:
+            return self._none(unwritten)
+        against = self._exceeded(best.form)
+        if against is not None:
+            return self._contradiction(best.text, against)
+        return self._bound(best, candidates)
+
+    # --- evidence ----------------------------------------------------------------------------
+
+    def syms(self) -> list[Sym]:
+        """The dimension as an integer expression, one for each alternative."""
+        out = []
+        for option in options(self.value):
+            match option:
+                case Int(expr=expr):
+                    out.append(expr)
+                case Array(elem=elem) if elem is not None:
+                    out.append(elem)
+                case _:
+                    return []
+        return out
+
+    def _by_value(self, unwritten: list[str]) -> list[_Candidate]:
+        syms = self.syms()
+        if not syms:
+            return []
+        whole = syms[0] if len(syms) == 1 else Op("max", tuple(syms))
+        out = []
+        for limit in upper(whole, self.known, assume=True):
+            text = self.names.render(limit.form)
+            if text is None:
+                unwritten.append("its value is limited, but the limit is not in scope here")
+                continue
+            assumes = tuple(
+                f"`{self._show(p)}` is at least 1" for p in limit.positive
+            )
+            steps = self._value_steps(limit, text)
+            out.append(_Candidate(text, limit.form, "value", steps, assumes))
+        return out
+
+    def _value_steps(self, limit: Limit, text: str) -> tuple[Step, ...]:
+        """The places that limit the value: what the proof used, else the arithmetic itself."""
+        own = self._arithmetic_step(limit, text)
+        return (*limit.steps, *((own,) if own is not None else ()))
+
+    def _arithmetic_step(self, limit: Limit, text: str) -> Step | None:
+        words = {
+            "min": ("minimum(", "min(", "clip(", "clamp("),
+            "mod": ("%", "mod(", "remainder(", "rem("),
+            "select": ("where(", "select(", " if ", "cond("),
+        }
+        kinds = [k for k in limit.moves if k in words]
+        if not kinds and limit.steps:
+            return None
+        trace = self.value.trace.steps() if self.value.trace is not None else ()
+        for kind in kinds:
+            for step in trace:
+                if any(word in step.text for word in words[kind]):
+                    return Step(step.path, step.line, step.text, f"the value is at most `{text}`")
+        launch = self.facts.launch
+        site = self.facts.site
+        line = launch.line
+        return Step(
+            site.module.path, line, site.module.line_text(line), f"the value is at most `{text}`"
+        )
+
+    def _by_range(self, unwritten: list[str]) -> list[_Candidate]:
+        out = []
+        for piece in self.found.pieces:
+            text = self.names.render(piece.form)
+            if text is None:
+                unwritten.append(f"{piece.what} would give one, but not in names that are in scope")
+                continue
+            step = Step(
+                piece.step.path,
+                piece.step.line,
+                piece.step.text,
+                f"{piece.step.reason}: at most `{text}` steps",
+            )
+            assumes = self._range_assumes(piece)
+            out.append(_Candidate(text, piece.form, "range", (step,), assumes))
+        return out
+
+    def _range_assumes(self, piece: Piece) -> tuple[str, ...]:
+        dim = self.facts.launch.dims[self.axis].expression
+        return (
+            f"`{dim}` keeps every step within {piece.what}",
+            *(f"`{self._show(p)}` is at least 1" for p in piece.positive),
+        )
+
+    def _show(self, sym: Sym) -> str:
+        return self.names.render(poly(sym, self.known)) or "the divisor"
+
+    # --- choosing ----------------------------------------------------------------------------
+
+    def _tightest(self, candidates: list[_Candidate]) -> _Candidate | None:
+        """The least of the candidates; of those that cannot be compared the best supported."""
+        if not candidates:
+            return None
+        groups: dict[Poly, list[_Candidate]] = {}
+        for candidate in candidates:
+            groups.setdefault(candidate.form, []).append(candidate)
+        forms = list(groups)
+        least = [f for f in forms if not any(self._below(g, f) for g in forms if g != f)]
+        order = {form: k for k, form in enumerate(forms)}
+
+        def rank(form: Poly) -> tuple[int, int, int, int]:
+            members = groups[form]
+            by_value = any(m.kind == "value" and not m.assumes for m in members)
+            return (not by_value, -len(members), len(members[0].text), order[form])
+
+        chosen = groups[min(least, key=rank)]
+        return min(chosen, key=lambda c: (c.kind != "value", len(c.assumes)))
+
+    def _below(self, a: Poly, b: Poly) -> bool:
+        """Whether `a` is known to be the smaller one (`b` may equal it)."""
+        one, other = to_sym(a), to_sym(b)
+        return prove_le(one, other, self.known) and not prove_le(other, one, self.known)
+
+    def _exceeded(self, form: Poly) -> str | None:
+        """A value that the dimension is known to reach and that exceeds a bound."""
+        least = to_sym(add(form, number(1)))
+        for sym in self.syms():
+            parts = sym.args if isinstance(sym, Op) and sym.kind == "select" else (sym,)
+            for part in parts:
+                for limit in lower(part, self.known, most=4):
+                    if prove_le(least, limit.value, self.known):
+                        return self.names.render(limit.form) or "more"
+        return None
+
+    # --- answers -----------------------------------------------------------------------------
+
+    def _bound(self, best: _Candidate, candidates: list[_Candidate]) -> Bound:
+        steps = list(best.steps)
+        agree = [c for c in candidates if c is not best and c.form == best.form]
+        others = [c for c in candidates if c.form != best.form]
+        seen = {(s.line, s.reason) for s in steps}
+        for other in [*agree, *others][: MAX_OTHERS + len(agree)]:
+            for step in other.steps:
+                if (step.line, step.reason) in seen:
+                    continue
+                seen.add((step.line, step.reason))
+                steps.append(step)
+        kind = "value" if best.kind == "value" else "range"
+        return Bound(best.text, "value" if kind == "value" else "range", tuple(steps), best.assumes)
+
+    def _with_user(
+        self, given: UserBound, best: _Candidate | None, candidates: list[_Candidate]
+    ) -> Bound | Refusal:
+        launch, site = self.facts.launch, self.facts.site
+        form = self._user_form(given)
+        if isinstance(form, str):
+            return Refusal("bound-out-of-scope", form, launch.path, launch.line, self._hint())
+        if form is not None:
+            against = self._exceeded(form)
+            if against is not None:
+                return self._contradiction(given.bound, against)
+            if best is not None and prove_le(to_sym(best.form), to_sym(form), self.known):
+                return self._bound(best, candidates)
+        step = Step(
+            site.module.path,
+            launch.line,
+            f"--bound '{given.path}::{given.function}::{given.expression}={given.bound}'",
+            "this bound was given by the user",
+        )
+        dim = launch.dims[self.axis].expression
+        proven = () if best is None else best.steps
+        return Bound(
+            given.bound,
+            "user",
+            (step, *proven),
+            (f"`{dim}` never exceeds `{given.bound}`, as the user says",),
+        )
+
+    def _user_form(self, given: UserBound) -> Poly | str | None:
+        """The user's bound as an expression; a text says why it cannot be used."""
+        try:
+            tree = ast.parse(given.bound.strip(), mode="eval")
+        except (SyntaxError, ValueError):
+            return f"the bound `{given.bound}` is no Python expression"
+        for node in ast.walk(tree):
+            known = {*self.names.taken, "min", "max", "len", "int", "sum", "abs"}
+            if isinstance(node, ast.Name) and node.id not in known:
+                return f"`{node.id}` in the bound `{given.bound}` is not in scope at the launch"
+        site = self.facts.site
+        walk = Walk()
+        thing = walk.evaluate(tree.body, Env({}, None, site.scope, site.module))
+        return poly(thing.sym, self.known) if isinstance(thing, Scalar) else None
+
+    def _contradiction(self, bound: str, reached: str) -> Refusal:
+        launch = self.facts.launch
+        dim = launch.dims[self.axis].expression
+        return Refusal(
+            "contradicting-bounds",
+            f"the evidence says that `{dim}` is at most `{bound}`, but it can be `{reached}`",
+            launch.path,
+            launch.line,
+            self._hint(),
+        )
+
+    def _none(self, unwritten: list[str]) -> Refusal:
+        launch = self.facts.launch
+        dim = launch.dims[self.axis].expression
+        if unwritten:
+            return Refusal(
+                "bound-out-of-scope",
+                f"a bound of `{dim}` cannot be written at the launch: {unwritten[0]}",
+                launch.path,
+                launch.line,
+                self._hint(),
+            )
+        reason = f"nothing in sight bounds `{dim}`"
+        line, path = launch.line, launch.path
+        if self.found.rejected:
+            step = self.found.rejected[0]
+            reason, line, path = f"{reason}: {step.reason}", step.line, step.path
+        return Refusal("no-bound", reason, path, line, self._hint())
+
+    def _hint(self) -> str:
+        launch = self.facts.launch
+        dim = launch.dims[self.axis].expression
+        text = " ".join(dim.split())
+        if "=" in text.replace("==", "") or "'" in text or len(text) > 60:
+            text = f"dims[{self.axis}]"
+        return f"give the bound: --bound '{launch.path}::{launch.function}::{text}=BOUND'"
+
+
+def with_bounds(facts: LaunchFacts, user: Sequence[UserBound] = ()) -> LaunchFacts:
+    """The launch with the bounds of its dynamic dimensions, or with the first that has none."""
+    launch = facts.launch
+    if launch.verdict != "dynamic" or len(facts.dims) != len(launch.dims) or not facts.dims:
+        return facts
+    answers = bound_dims(facts, user)
+    dims = tuple(
+        replace(dim, bound=answer if isinstance(answer, Bound) else None)
+        for dim, answer in zip(launch.dims, answers, strict=True)
+    )
+    refusal = next((a for a in answers if isinstance(a, Refusal)), None)
+    return replace(facts, launch=replace(launch, dims=dims, refusal=launch.refusal or refusal))
