@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,9 +68,20 @@ def _against(verdict: str, seen: list[bool], records: list[Record]) -> str | Non
 @pytest.mark.parametrize("path", RUNNABLE, ids=lambda p: p.relative_to(FIXTURES).as_posix())
 def test_labels_agree_with_recordings(path: Path) -> None:
     records = measure(path)
-    wrong = {
-        label.name: found
-        for label in labels(path)
-        if (found := contradiction(label, of(label, records)))
+    found = {label: contradiction(label, of(label, records)) for label in labels(path)}
+    assert not {label.name: text for label, text in found.items() if text}
+    flipped = {
+        label.name: contradiction(flip(label), of(label, records))
+        for label in found
+        if not label.unmeasured and (label.kind != "tuple" or set(label.dims) - {"unknown"})
+        if (label.kind, label.verdict) != ("opaque", "unknown")
     }
-    assert not wrong
+    assert all(flipped.values()), f"a wrong label would pass: {flipped}"
+
+
+def flip(label: Label) -> Label:
+    """The label with the opposite kind, verdict and dimensions."""
+    other = {"static": "dynamic", "dynamic": "static", "none": "callable", "callable": "none"}
+    dims = tuple(other.get(dim, dim) for dim in label.dims)
+    verdict = other.get(label.verdict, label.verdict)
+    return replace(label, dims=dims, verdict=verdict, kind=other.get(label.kind, label.kind))
