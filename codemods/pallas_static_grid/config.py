@@ -84,7 +84,8 @@ def load_config(paths: Sequence[str], cwd: Path, explicit: str | None = None) ->
         if file.is_file():
             content = _toml(file, cwd)
             lengths = lengths or _line_length(content)
-            if isinstance(content.get("tool"), dict) and TABLE in content["tool"]:
+            tool = content.get("tool")
+            if isinstance(tool, dict) and TABLE in tool:
                 return _config(file, content, cwd, lengths)
     return Config(line_length=lengths or 88)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from pallas_static_grid import analysis
@@ -180,7 +180,7 @@ class _Examination:
             return launch, None
         if self.chosen is not None and ordinal not in self.chosen:
             return replace(launch, refusal=_declined(launch)), None
-        if stage.facts[ordinal].launch.verdict == "static":
+        if stage.facts[ordinal].launch.verdict != "dynamic":
             return replace(launch, plans=_shared_plans(rewrites)), None
         attempt = self._attempt(original, stage, ordinal)
         named = [pragma for pragma in covering if attempt.involved & set(pragma.transforms)]
@@ -218,12 +218,11 @@ class _Examination:
         shown: Launch | None = None
         for _ in range(_ROUNDS):
             facts = stage.facts[ordinal]
-            if facts.launch.verdict == "static":
+            if facts.launch.verdict != "dynamic":
+                notes.extend(_unknown_left(original.facts[ordinal].launch, facts.launch))
                 self._compiles(stage.text)
                 involved = frozenset(plan.transform for plan in plans)
                 return Attempt(stage, tuple(plans), tuple(notes), None, involved, shown)
-            if plans and facts.launch.verdict == "unknown":
-                raise BadRewrite("the grid is no longer known to be static or dynamic")
             if plans and facts.launch.dims and not original.facts[ordinal].launch.dims:
                 shown = LineMap(original.text, stage.text).launch(facts.launch)
             decision = plan_launch(facts, context, transforms)
@@ -338,6 +337,23 @@ class _Examination:
         for pragma in pragmas.pragmas:
             if not pragma.whole_file and pragma not in self.used:
                 self.warnings.append(f"line {pragma.line}: unused pragma `{pragma.text}`")
+
+
+def _unknown_left(before: Launch, after: Launch) -> Iterator[str]:
+    """Notes on dimensions that were and are unknown; any other one must be static by now."""
+    if after.verdict == "static":
+        return
+    was = {dim.index for dim in before.dims if dim.verdict == "unknown"}
+    for dim in after.dims:
+        if dim.verdict == "unknown":
+            if dim.index not in was:
+                raise BadRewrite(f"grid[{dim.index}] is no longer known to be static or dynamic")
+            yield (
+                f"grid[{dim.index}] = {dim.expression} is left as it is: whether it is an int "
+                "depends on code out of sight"
+            )
+    if after.grid_kind == "opaque":
+        raise BadRewrite("the grid can no longer be read")
 
 
 def _unknown_names(pragmas: Pragmas) -> list[str]:

@@ -51,7 +51,7 @@ class Pool(Generic[Task, Result]):
         self._tasks = tasks
         self._jobs = max(1, min(jobs, len(tasks)))
         self._limit = limit
-        self._context = multiprocessing.get_context(_method())
+        self._process = _process_class()
         self._workers: list[_Worker] = []
 
     def results(self, order: Sequence[int]) -> Iterator[tuple[int, Result | Lost]]:
@@ -106,8 +106,8 @@ class Pool(Generic[Task, Result]):
             return
 
     def _start(self) -> _Worker:
-        ours, theirs = self._context.Pipe()
-        process = self._context.Process(
+        ours, theirs = multiprocessing.Pipe()
+        process = self._process(
             target=_work, args=(self._function, self._tasks, theirs, ours), daemon=True
         )
         process.start()
@@ -129,10 +129,11 @@ class Pool(Generic[Task, Result]):
             worker.process.join(5)
 
 
-def _method() -> str:
+def _process_class() -> type[BaseProcess]:
     """Forking is cheap and shares the files read; elsewhere children start afresh."""
-    forks = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
-    return "fork" if forks else "spawn"
+    if sys.platform not in ("win32", "darwin"):
+        return multiprocessing.get_context("fork").Process
+    return multiprocessing.get_context("spawn").Process
 
 
 def _work(

@@ -8,6 +8,8 @@ import tokenize
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from pallas_static_grid.source import split_lines
+
 _PRAGMA = re.compile(
     r"#\s*pallas-static-grid\s*:\s*(?P<what>[\w-]*)\s*(?:\[(?P<names>[^\]]*)\])?", re.IGNORECASE
 )
@@ -89,6 +91,34 @@ def _comments(text: str) -> Iterable[tuple[int, str, bool]]:
             if token.type == tokenize.COMMENT:
                 before = token.line[: token.start[1]]
                 found.append((token.start[0], token.string, not before.strip()))
+    except (tokenize.TokenError, SyntaxError):
+        return found
+    return found
+
+
+def with_pragma(text: str, first: int, last: int) -> str | None:
+    """`text` with an ignore pragma at the end of a line from `first` to `last`.
+
+    None where no such line ends where a comment may stand (in a string, after a backslash).
+    """
+    lines = split_lines(text)
+    for line in sorted(_ends_of_lines(text)):
+        if first <= line <= last:
+            body = lines[line - 1].rstrip("\r\n")
+            end = lines[line - 1][len(body) :]
+            lines[line - 1] = f"{body.rstrip()}  {IGNORE}{end}"
+            return "".join(lines)
+    return None
+
+
+def _ends_of_lines(text: str) -> set[int]:
+    """The lines at whose end the tokenizer sees one."""
+    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    found: set[int] = set()
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(plain).readline):
+            if token.type in (tokenize.NL, tokenize.NEWLINE):
+                found.add(token.start[0])
     except (tokenize.TokenError, SyntaxError):
         return found
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -53,11 +53,20 @@ def run_text(data: bytes, filename: str, cwd: Path, options: Options) -> Run:
     source = decode(path, data, patch_path(file, cwd) if on_disk is not None else path, on_disk)
     if isinstance(source, Failed):
         return Run((source,), 1, (), data)
-    tasks = [partial(examine, source, options, project_for((), cwd))]
-    report = next(report for _, report in Pool(_call, tasks, 1, _LIMIT).results([0]))
-    if isinstance(report, Lost):
-        report = Failed(path, "analyse", report.reason)
+    report = examine_alone(source, options, cwd)
     return Run((report,), 1, _unmatched(options, (report,)), data)
+
+
+def examine_alone(
+    source: Source, options: Options, cwd: Path, chosen: Collection[int] | None = None
+) -> FileReport:
+    """The report on one source, made in a process of its own.
+
+    `chosen` are the launches, counted in source order, that may be rewritten; None for all.
+    """
+    task = partial(examine, source, options, project_for((), cwd), chosen)
+    report = next(report for _, report in Pool(_call, [task], 1, _LIMIT).results([0]))
+    return Failed(source.path, "analyse", report.reason) if isinstance(report, Lost) else report
 
 
 def examine_candidate(

@@ -32,7 +32,9 @@ def title(rewrite: Rewrite) -> str:
 
 def reason(rewrite: Rewrite) -> str:
     """What a rewrite does, in a sentence or a few."""
-    return "; ".join(one_line(plan.summary).rstrip(".") for plan in rewrite.plans) + "."
+    text = "; ".join(one_line(plan.summary).rstrip(".") for plan in rewrite.plans) + "."
+    first = text.split(" ", 1)[0]
+    return text[0].upper() + text[1:] if first.isalpha() and first.islower() else text
 
 
 def rewrite_notes(rewrite: Rewrite) -> list[str]:

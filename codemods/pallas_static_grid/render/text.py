@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pallas_static_grid.model import Dim, FileReport, Launch, Skipped, Step
+from pallas_static_grid.model import Blocker, Dim, FileReport, Launch, Refusal, Skipped, Step
 from pallas_static_grid.outcome import (
     counted,
     launches_of,
@@ -60,10 +60,11 @@ def launch_lines(launch: Launch, *, verbose: bool = False) -> Iterator[Line]:
     note = " (ignored)" if launch.ignored else ""
     rest = f": {launch.function}: {grid}"
     yield (("bold", where), ("", ": "), verdict, ("dim", note), ("", rest))
-    yield from _why(launch.why, verbose)
+    if launch.verdict != "static" or verbose:
+        yield from _why(launch.why, launch.path, verbose)
     for dim in launch.dims:
         if dim.verdict != "static":
-            yield from _dim(dim, verbose)
+            yield from _dim(dim, launch.path, verbose)
     for plan in launch.plans:
         yield (
             ("", "    plan: "),
@@ -71,32 +72,45 @@ def launch_lines(launch: Launch, *, verbose: bool = False) -> Iterator[Line]:
             ("", f" ({plan.safety}): {one_line(plan.summary)}"),
         )
     if launch.refusal is not None and not launch.ignored:
-        yield (("", "    "), ("magenta", refusal_note(launch.refusal)))
+        refusal = launch.refusal
+        where = _where(refusal, launch.path)
+        text = f"refused ({refusal.code}): {one_line(refusal.reason)} [{where}]"
+        yield (("", "    "), ("magenta", text))
         if launch.refusal.hint:
             yield (("dim", f"        {one_line(launch.refusal.hint)}"),)
     for blocker in launch.blockers:
-        where = f"{one_line(blocker.path)}:{blocker.line}"
+        where = _where(blocker, launch.path)
         yield (("dim", f"    not on {blocker.target}: {one_line(blocker.reason)} [{where}]"),)
 
 
-def _dim(dim: Dim, verbose: bool) -> Iterator[Line]:
+def _dim(dim: Dim, path: str, verbose: bool) -> Iterator[Line]:
     head = f"    grid[{dim.index}] = {one_line(dim.expression)} is {dim.verdict}"
     cause = dim.why[-1] if dim.why else None
     if cause is None or verbose:
         yield (("", head),)
     else:
-        yield (("", f"{head}: {one_line(cause.reason)} [{one_line(cause.path)}:{cause.line}]"),)
+        yield (("", f"{head}: {one_line(cause.reason)} [{_where(cause, path)}]"),)
     if verbose:
-        yield from _why(dim.why, verbose)
+        yield from _why(dim.why, path, verbose)
     if dim.bound is not None:
         notes = list(bound_notes(dim.bound))
         for line in notes if verbose else notes[:1]:
             yield (("", "    " + line.rstrip(":" if not verbose else "")),)
 
 
-def _why(steps: Sequence[Step], verbose: bool) -> Iterator[Line]:
+def _why(steps: Sequence[Step], path: str, verbose: bool) -> Iterator[Line]:
     for step in steps if verbose else steps[-1:]:
-        yield (("", f"        {step_note(step)}"),)
+        if verbose:
+            yield (("", f"        {step_note(step)}"),)
+        else:
+            yield (("", f"    {one_line(step.reason)} [{_where(step, path)}]"),)
+
+
+def _where(place: Step | Refusal | Blocker, path: str) -> str:
+    """`line N`, or `path:N` where it is in another file than the launch."""
+    if place.path == path:
+        return f"line {place.line}"
+    return f"{one_line(place.path)}:{place.line}"
 
 
 def apply_text(reports: Sequence[FileReport], *, quiet: bool = False) -> str:

@@ -1,0 +1,82 @@
+"""A diff as data for people: lines with their numbers and the parts of them that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
+
+Mark = Literal[" ", "-", "+"]
+
+_CONTEXT = 3
+_LONG = 2000
+_ALIKE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class HunkLine:
+    """One line of a hunk; `number` counts from 0 in the old text for `-`, else in the new one."""
+
+    mark: Mark
+    number: int
+    emphasis: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines that change, with context."""
+
+    new_start: int
+    lines: tuple[HunkLine, ...]
+
+
+def hunks(before: str, after: str) -> Iterator[Hunk]:
+    """The hunks between two texts, whose lines end at LF."""
+    old, new = before.split("\n"), after.split("\n")
+    matcher = SequenceMatcher(None, old, new, autojunk=max(len(old), len(new)) > _LONG)
+    for group in matcher.get_grouped_opcodes(_CONTEXT):
+        lines: list[HunkLine] = []
+        for tag, i1, i2, j1, j2 in group:
+            if tag == "equal":
+                lines.extend(HunkLine(" ", number) for number in range(j1, j2))
+            else:
+                lines.extend(_changed(old, new, range(i1, i2), range(j1, j2)))
+        yield Hunk(group[0][3], tuple(lines))
+
+
+def _changed(
+    old: Sequence[str], new: Sequence[str], removed: range, added: range
+) -> Iterator[HunkLine]:
+    marks_old: dict[int, tuple[tuple[int, int], ...]] = {}
+    marks_new: dict[int, tuple[tuple[int, int], ...]] = {}
+    for i, j in _pairs(old, new, removed, added):
+        marks_old[i], marks_new[j] = _emphasis(old[i], new[j])
+    yield from (HunkLine("-", i, marks_old.get(i, ())) for i in removed)
+    yield from (HunkLine("+", j, marks_new.get(j, ())) for j in added)
+
+
+def _pairs(
+    old: Sequence[str], new: Sequence[str], removed: range, added: range
+) -> Iterator[tuple[int, int]]:
+    """Each removed line with the first later added line that is like it, in order."""
+    start = added.start
+    for i in removed:
+        for j in range(start, added.stop):
+            matcher = SequenceMatcher(None, old[i].strip(), new[j].strip(), False)
+            if matcher.real_quick_ratio() > _ALIKE and matcher.ratio() > _ALIKE:
+                yield i, j
+                start = j + 1
+                break
+
+
+def _emphasis(
+    old: str, new: str
+) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
+    """The ranges of two similar lines that differ."""
+    codes = SequenceMatcher(None, old, new, False).get_opcodes()
+    changed = [code for code in codes if code[0] != "equal"]
+    return (
+        tuple((i1, i2) for _, i1, i2, _, _ in changed if i1 < i2),
+        tuple((j1, j2) for _, _, _, j1, j2 in changed if j1 < j2),
+    )
