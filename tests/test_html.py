@@ -134,11 +134,17 @@ class Page:
         return self.arrived(target)
 
     def arrived(self, target: Path) -> bytes:
+        """The bytes of a download, once it is complete."""
         deadline = time.monotonic() + 20
-        while not target.exists():
+        while not target.exists() or not target.stat().st_size or self.partial(target):
             assert time.monotonic() < deadline, "nothing was downloaded"
             time.sleep(0.05)
         return target.read_bytes()
+
+    @staticmethod
+    def partial(target: Path) -> bool:
+        """The browser writes beside the target, which it makes empty, and renames."""
+        return any(file.suffix == ".crdownload" for file in target.parent.iterdir())
 
 
 @pytest.fixture(scope="module")

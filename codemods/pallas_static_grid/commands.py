@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from pallas_static_grid.console import coloured, deliver, mention, on_terminal, out_bytes, save, say
+from pallas_static_grid.gitio import identity
 from pallas_static_grid.model import Changed, Failed, FileReport
 from pallas_static_grid.outcome import (
     Command,
@@ -163,7 +164,7 @@ def _formatted(command: Command, run: Run, settings: Settings) -> str:
     if settings.format == "mbox":
         from pallas_static_grid.render import mbox
 
-        return mbox.render(run.reports)
+        return mbox.render(run.reports, identity(settings.cwd) or mbox.AUTHOR)
     if settings.format == "sarif":
         from pallas_static_grid.render import sarif
 
@@ -178,6 +179,6 @@ def _formatted(command: Command, run: Run, settings: Settings) -> str:
         return github.render(run.reports)
     from pallas_static_grid.render import html
 
-    return html.render(run.reports)
+    return html.render(run.reports, run.scanned)
 
 

@@ -19,6 +19,7 @@ from pallas_static_grid.model import (
     Step,
 )
 from pallas_static_grid.outcome import rewrites_of, summarize
+from pallas_static_grid.render.notes import one_line
 
 Status = Literal["rewrite", "together", "refused", "ignored", "none"]
 """`together`: made static by the rewrite of another launch."""
@@ -122,7 +123,7 @@ def headline(launch: Launch) -> str:
     dim, steps = next((one for one in found if _decides(one[0], launch)), found[0])
     subject = f"Grid dimension {dim.index} is" if dim else "The grid is"
     cause = steps[-1]
-    reason = cause.reason.rstrip(".")
+    reason = one_line(cause.reason).rstrip(".")
     return f"{subject} {dim.verdict if dim else launch.verdict}: {reason} (line {cause.line})."
 
 
