@@ -67,6 +67,16 @@ def dirty_files(root: Path, files: Iterable[Path]) -> tuple[tuple[Path, str], ..
     return tuple(found)
 
 
+def identity(directory: Path) -> str | None:
+    """`Name <address>` as git would write it under a commit; None where it does not know."""
+    try:
+        name = _git(directory, "config", "user.name").decode("utf-8", "replace").strip()
+        address = _git(directory, "config", "user.email").decode("utf-8", "replace").strip()
+    except GitError:
+        return None
+    return f"{name} <{address}>" if name and address else None
+
+
 def _split(output: bytes) -> Sequence[str]:
     return [part.decode("utf-8", "surrogateescape") for part in output.split(b"\0") if part]
 
