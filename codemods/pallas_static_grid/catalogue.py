@@ -258,6 +258,30 @@ REFUSALS: Mapping[str, RefusalCode] = _by_code(
             "takes: 65,535 in a CUDA y or z axis, or 2**31 - 1 altogether.",
             "Give a tighter bound with `--bound`, use a larger block, or reorder the axes.",
         ),
+        # -- what the user asked for ----------------------------------------------------------
+        RefusalCode(
+            "ignored",
+            "A pragma leaves the launch alone",
+            "A comment `# pallas-static-grid: ignore` stands on a line of the launch, or "
+            "`ignore-file` in the file. The launch is listed, but never rewritten, and it does "
+            "not count for the exit code.",
+            "Remove the pragma to have the launch rewritten.",
+        ),
+        RefusalCode(
+            "declined",
+            "The rewrite was declined",
+            "A rewrite was offered and turned down, in `apply --interactive` or because other "
+            "launches were chosen.",
+            "Run `apply` again and accept it, or leave a pragma so that it is not offered again.",
+        ),
+        RefusalCode(
+            "needs-review",
+            "The rewrite is to be reviewed, and only safe ones are wanted",
+            "A rewrite exists, but it assumes something of the callers (such as that the count "
+            "never exceeds the array), so it is labelled `review`, and `--safe-only` leaves it "
+            "out.",
+            "Run without `--safe-only`, and check what the patch says is assumed.",
+        ),
         # -- the tool -------------------------------------------------------------------------
         RefusalCode(
             "not-selected",
