@@ -168,6 +168,8 @@ class SpecFacts:
     memory_name: str | None
     other_launches: bool
     """Whether another launch uses the same spec object."""
+    local: bool = False
+    """Whether the building call stands in the function that launches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,8 @@ class OperandFacts:
     """How many arrays it flattens to; None where that is not known."""
     prefetched: bool
     spec: SpecFacts | None
+    spec_code: Code | None = None
+    """The spec as `in_specs` names it."""
     none: bool = False
     maybe_none: bool = False
     scalar_int: bool = False
@@ -199,7 +203,9 @@ class OutputFacts:
     index: int
     spec: SpecFacts | None
     aliases: int | None
-    """The operand (index in the call) whose buffer it takes over."""
+    """The operand (index in the call) whose buffer it takes over; -1 if that is not known."""
+    spec_code: Code | None = None
+    """The spec as `out_specs` names it."""
     shape_key: tuple[object, ...] | None = None
     extents: tuple[str | None, ...] | None = None
     dtype: str | None = None
@@ -230,6 +236,21 @@ class AxisFacts:
     semantics: Semantics
     grid_one: bool = False
     """Whether the bound is the literal 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """A dimension of a blocked array that a dynamic axis walks along."""
+
+    axis: int
+    spec: int
+    """Where the spec's call starts."""
+    label: str
+    line: int
+    steps: str | None
+    """How many steps stay inside, as source text at the launch; None where that is not known."""
+    within: bool
+    """Whether the axis' bound is known to be no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +314,9 @@ class LaunchShape:
     shares_grid_spec: bool
     counts: tuple[CountOperand | None, ...]
     """Per axis."""
+    reaches: tuple[Reach, ...] = ()
+    evidence: Literal["tpu", "triton", "mosaic_gpu"] | None = None
+    """The backend whose own names the launch uses."""
     has_out_specs: bool = False
     interpret: str | None = None
 
@@ -312,6 +336,7 @@ __all__ = [
     "OperandFacts",
     "OutputFacts",
     "ParameterFacts",
+    "Reach",
     "ReadKind",
     "Semantics",
     "SpecFacts",

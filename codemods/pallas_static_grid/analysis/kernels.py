@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from typing import Literal
 
+from pallas_static_grid.analysis.coverage import reaches_of
 from pallas_static_grid.analysis.facts import LaunchFacts
 from pallas_static_grid.analysis.kernel_body import (
     reach_outside,
@@ -20,6 +22,7 @@ from pallas_static_grid.analysis.kernel_reads import (
     FunctionNode,
     all_parameters,
     helper_reads,
+    look_up,
     reads_in,
 )
 from pallas_static_grid.analysis.launch_axes import axes_of, count_operands, grid_display
@@ -30,10 +33,12 @@ from pallas_static_grid.analysis.launch_operands import (
     prefetch_count,
 )
 from pallas_static_grid.analysis.launch_outputs import outputs_of
+from pallas_static_grid.analysis.launch_specs import specs_of
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.values import (
     Arg,
     Const,
+    External,
     Function,
     LaunchSite,
     Partial,
@@ -93,9 +98,51 @@ def launch_shape(facts: LaunchFacts) -> LaunchShape | None:
         decorator=_is_decorator(site),
         shares_grid_spec=spec is not None and _spec_shared(facts, spec.node),
         counts=count_operands(facts, axes, operands),
+        reaches=reaches_of(facts),
+        evidence=_evidence(site),
         has_out_specs=site.spec_arg("out_specs") is not None,
         interpret=_text(module, site.args.get("interpret")),
     )
+
+
+_BACKENDS = {"pltpu": "tpu", "plt": "triton", "plgpu": "mosaic_gpu"}
+
+
+def _evidence(site: LaunchSite) -> Literal["tpu", "triton", "mosaic_gpu"] | None:
+    """The backend whose own names appear in the launch and its grid spec."""
+    nodes: list[ast.AST] = [site.node, *(spec.node for spec in site.grid_specs())]
+    nodes += [arg.node for arg in site.args.values() if arg.node is not None]
+    nodes += [spec.node for spec in specs_of(site)]
+    if site.function_node is not None:
+        nodes += _bound_to_names(site.function_node, nodes)
+    found: set[str] = set()
+    for inner in (inner for node in nodes for inner in ast.walk(node)):
+        if isinstance(inner, ast.Name):
+            value = look_up(site.scope, inner.id)
+            name = value.name if isinstance(value, External) else ""
+            found.add(_BACKENDS.get(name.partition(".")[0], ""))
+    found.discard("")
+    for backend in ("tpu", "mosaic_gpu", "triton"):
+        if found == {backend}:
+            return backend  # type: ignore[return-value] # one of the three literals
+    return "tpu" if "tpu" in found else None
+
+
+def _bound_to_names(function: ast.AST, nodes: list[ast.AST]) -> list[ast.AST]:
+    """What the names that are given as arguments are bound to in the function."""
+    names = {
+        keyword.value.id
+        for node in nodes
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if isinstance(keyword.value, ast.Name)
+    }
+    return [
+        node.value
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(t, ast.Name) and t.id in names for t in node.targets)
+    ]
 
 
 def _code(module: ModuleContext, arg: Arg | None) -> Code | None:

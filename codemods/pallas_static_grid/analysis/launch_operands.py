@@ -84,6 +84,22 @@ def _specs(facts: LaunchFacts, rank: int, count: int) -> tuple[SpecFacts | None,
     return tuple(spec_facts(facts, value, rank) for value in values)
 
 
+def element_code(facts: LaunchFacts, name: str, place: int) -> Code | None:
+    """Element `place` of the display given as an argument of the launch or its grid spec."""
+    arg = facts.site.spec_arg(name)
+    if arg is None or arg.node is None:
+        return None
+    node: ast.expr | None = arg.node
+    if isinstance(node, ast.Tuple | ast.List):
+        plain = not any(isinstance(e, ast.Starred) for e in node.elts)
+        node = node.elts[place] if plain and place < len(node.elts) else None
+    elif name == "in_specs" or place:
+        node = None
+    if node is None:
+        return None
+    return Code(Span(*facts.module.span(node)), facts.module.segment(node))
+
+
 def _items(value: Value) -> tuple[Value, ...] | None:
     found = [v for v in options(value) if isinstance(v, Tuple)]
     return found[0].items if len(found) == 1 else None
@@ -106,12 +122,14 @@ def _operand(
     text = texts.pop() if len(texts) == 1 else None
     value = arg.value
     shape = value.shape if isinstance(value, Array) else None
+    place = index - (prefetch_count(facts.site) or 0)
     return OperandFacts(
         index,
         text,
         leaves(value),
         prefetched,
         spec,
+        None if prefetched else element_code(facts, "in_specs", place),
         none=all(_is_none(v) for v in options(value)),
         maybe_none=any(_is_none(v) for v in options(value)),
         scalar_int=isinstance(value, Array) and value.shape == (),

@@ -6,7 +6,7 @@ import ast
 
 from pallas_static_grid.analysis.facts import LaunchFacts
 from pallas_static_grid.analysis.kernel_facts import OperandFacts, OutputFacts
-from pallas_static_grid.analysis.launch_operands import alias_keys, shape_key
+from pallas_static_grid.analysis.launch_operands import alias_keys, element_code, shape_key
 from pallas_static_grid.analysis.launch_specs import spec_facts
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.values import (
@@ -42,6 +42,7 @@ def outputs_of(
             index,
             None if spec is None else spec_facts(facts, spec, rank),
             aliased.get(index),
+            element_code(facts, "out_specs", index),
             _shape_key(value),
             _extents(facts.module, value, node),
             _dtype(value),
@@ -82,9 +83,7 @@ def _aliased(facts: LaunchFacts, operands: tuple[OperandFacts, ...]) -> dict[int
         if key.output is None:
             return None
         operand = _at_leaf(key.value, operands) if key.value is not None else None
-        if operand is None:
-            return None
-        out[key.output] = operand
+        out[key.output] = -1 if operand is None else operand
     return out
 
 

@@ -7,6 +7,7 @@ import ast
 from pallas_static_grid.analysis.facts import LaunchFacts
 from pallas_static_grid.analysis.index_maps import map_facts
 from pallas_static_grid.analysis.kernel_facts import Code, MapFacts, SpecFacts
+from pallas_static_grid.analysis.kernel_reads import own_nodes
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.values import (
     Arg,
@@ -75,6 +76,7 @@ def _facts(facts: LaunchFacts, spec: BlockSpec, rank: int) -> SpecFacts:
         memory,
         name,
         _used_elsewhere(facts, spec),
+        here and _is_local(facts, spec),
     )
 
 
@@ -158,6 +160,14 @@ def _used_elsewhere(facts: LaunchFacts, spec: BlockSpec) -> bool:
         if other is not facts.site
         for found in specs_of(other)
     )
+
+
+def _is_local(facts: LaunchFacts, spec: BlockSpec) -> bool:
+    """Whether a spec is built by the function that launches (not by one nested in it)."""
+    function = facts.site.function_node
+    if function is None or not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return function is None
+    return any(node is spec.node for stmt in function.body for node in own_nodes(stmt))
 
 
 def specs_of(site: LaunchSite) -> list[BlockSpec]:

@@ -1,0 +1,1 @@
+"""The parts of `pad_and_mask`: carriers, guards, index maps, outputs, names."""

@@ -1,0 +1,223 @@
+"""A kernel edited in place: new parameters, the guard around its work, the live count."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from pallas_static_grid.analysis.kernel_facts import GridRead, KernelFacts, StatementFacts
+from pallas_static_grid.model import Edit, Span
+from pallas_static_grid.rewrite.edits import insertion
+from pallas_static_grid.rewrite.locate import FunctionNode, function_at
+from pallas_static_grid.rewrite.names import fresh
+from pallas_static_grid.rewrite.syntax import (
+    indentation,
+    indented,
+    insert_before,
+    insert_parameter,
+    line_end,
+    line_start,
+    newline_of,
+    wrap_body,
+)
+from pallas_static_grid.transforms.masking.draft import Draft
+from pallas_static_grid.transforms.masking.guard import (
+    Keep,
+    comment,
+    function_name,
+    guard_header,
+    keep_blocks,
+    live_condition,
+)
+
+_ABOVE = frozenset({"docstring", "del", "program_id", "unpack", "pure", "load"})
+
+
+@dataclass(frozen=True, slots=True)
+class BodyPlan:
+    """How a body is cut: what stays above the guard, what moves there."""
+
+    above: int
+    """The first so many statements stay above the guard."""
+    lifted: tuple[int, ...]
+    """Statements `i = pl.program_id(0)` further down, moved above it."""
+
+
+def body_plan(kernel: KernelFacts, prefetched: frozenset[str]) -> BodyPlan:
+    """Where the guard goes; `prefetched` are the parameters that hold scalars."""
+    statements = kernel.statements
+    bound = [name for statement in statements for name in statement.binds]
+
+    def stays(statement: StatementFacts) -> bool:
+        if statement.kind not in _ABOVE:
+            return False
+        if statement.kind == "load" and statement.source not in prefetched:
+            return False
+        return statement.kind == "del" or all(bound.count(name) == 1 for name in statement.binds)
+
+    above = 0
+    while above < len(statements) and stays(statements[above]):
+        above += 1
+    lifted = tuple(
+        index
+        for index, statement in enumerate(statements)
+        if index >= above and statement.kind == "program_id" and stays(statement)
+    )
+    if above == len(statements):
+        above = min(above, _first_work(statements))
+    return BodyPlan(above, tuple(index for index in lifted if index >= above))
+
+
+def _first_work(statements: tuple[StatementFacts, ...]) -> int:
+    """A kernel without any work keeps its last statement below the guard."""
+    return max(len(statements) - 1, 0)
+
+
+def rebound_names(kernel: KernelFacts, plan: BodyPlan) -> tuple[str, ...]:
+    """Parameters that the guarded part binds again (they would become local to it)."""
+    parameters = {ref.name for ref in kernel.refs} | {kernel.variadic}
+    below = [
+        name
+        for index, statement in enumerate(kernel.statements)
+        if index >= plan.above and index not in plan.lifted
+        for name in statement.binds
+    ]
+    return tuple(dict.fromkeys(name for name in below if name in parameters))
+
+
+def guard_body(draft: Draft, plan: BodyPlan, keeps: tuple[Keep, ...], new_refs: list[str]) -> None:
+    """Add the edits of the kernel."""
+    kernel = draft.shape.kernel
+    assert kernel.span is not None
+    node = function_at(draft.module, kernel.span)
+    for offset, name in enumerate(new_refs):
+        draft.add(insert_parameter(draft.module, node, kernel.first_ref + offset, name))
+    hoisted, steps = _steps(draft, plan)
+    for read in kernel.reads:
+        replaced = _replacement(draft, plan, read, steps)
+        if replaced is not None and replaced != read.code.text:
+            draft.add([Edit(read.code.span, replaced)])
+    _wrap(draft, node, plan, keeps, hoisted, steps)
+
+
+def _steps(draft: Draft, plan: BodyPlan) -> tuple[list[str], dict[int, str]]:
+    """Lines that read the steps above the guard, and what each axis' step is called there."""
+    kernel = draft.shape.kernel
+    reads = kernel.named_in_body("program_id")
+    steps: dict[int, str] = {}
+    for read in reads:
+        named = read.bound_to is not None and read.axis is not None
+        if (named and (read.statement or 0) < plan.above) or read.statement in plan.lifted:
+            if read.bound_to is not None and read.axis is not None:
+                steps.setdefault(read.axis, read.bound_to)
+    pl = _pallas(draft)
+    taken = set(kernel.names) | set(steps.values())
+    lines: list[str] = []
+    inside = {
+        read.axis
+        for read in reads
+        if read.axis is not None
+        and (read.statement or 0) >= plan.above
+        and read.statement not in plan.lifted
+    }
+    for axis in sorted(inside - steps.keys()):
+        wanted = ("step",) if draft.shape.axes[axis].dynamic else ()
+        name = fresh(frozenset(taken), *wanted, f"step_{axis}")
+        taken.add(name)
+        steps[axis] = name
+        lines.append(f"{name} = {pl}.program_id({axis})")
+    for axis_facts in draft.dynamic:
+        steps.setdefault(axis_facts.index, f"{pl}.program_id({axis_facts.index})")
+    return lines, steps
+
+
+def _pallas(draft: Draft) -> str:
+    kernel = draft.shape.kernel
+    assert kernel.span is not None
+    at = function_at(draft.module, kernel.span)
+    body = at.body if isinstance(at.body, list) else [at.body]
+    return draft.name_of("jax.experimental.pallas", body[0])
+
+
+def _replacement(
+    draft: Draft, plan: BodyPlan, read: GridRead, steps: dict[int, str]
+) -> str | None:
+    """What stands in place of a read, or None where it stays."""
+    if read.kind == "num_programs":
+        return draft.reads.get(read.axis) if read.axis is not None else None
+    if read.axis is None or (read.statement or 0) < plan.above or read.statement in plan.lifted:
+        return None
+    return steps[read.axis]
+
+
+def _wrap(
+    draft: Draft,
+    node: FunctionNode,
+    plan: BodyPlan,
+    keeps: tuple[Keep, ...],
+    hoisted: list[str],
+    steps: dict[int, str],
+) -> None:
+    assert not isinstance(node, ast.Lambda)
+    module, text = draft.module, draft.module.text
+    pl = _pallas(draft)
+    kernel = draft.shape.kernel
+    condition = live_condition(draft, steps)
+    name = fresh(kernel.names, function_name(draft))
+    for index, line in draft.count_lines:
+        draft.add(insert_before(module, node.body[index], line, draft.unit))
+    removed, lifted = _lift(draft, plan)
+    before = lifted + hoisted
+    dead = ""
+    if any(not keep.only_when_empty for keep in keeps):
+        live = fresh(kernel.names, "is_live")
+        before.append(f"{live} = {condition}")
+        condition = live
+        dead = f"{_jnp(draft, node)}.logical_not({live})"
+    header = guard_header(pl, condition, name, comment(draft))
+    if before and plan.above:
+        _, end = module.span(node.body[plan.above - 1])
+        indent = indentation(text, module.span(node.body[plan.above - 1])[0])
+        lines = newline_of(text) + indented("\n".join(before), indent, newline_of(text))
+        draft.add([insertion(line_end(text, end), lines)])
+    elif before:
+        header = "\n".join(before) + "\n\n" + header
+    wrapped = wrap_body(module, node, header, first=plan.above, unit=draft.unit)
+    gone = {span.start for span in removed}
+    draft.add([edit for edit in wrapped if not (edit.span.start in gone and edit.text == draft.unit)])
+    draft.add([Edit(span, "") for span in removed])
+    tails = keep_blocks(draft, pl, dead, keeps, draft.unit)
+    if tails:
+        start, end = module.span(node.body[-1])
+        indent = indentation(text, module.span(node.body[0])[0])
+        newline = newline_of(text)
+        block = "".join(
+            newline + newline + indented(tail, indent, newline) for tail in tails
+        )
+        draft.add([insertion(line_end(text, end), block)])
+
+
+def _jnp(draft: Draft, node: FunctionNode) -> str:
+    body = node.body if isinstance(node.body, list) else [node.body]
+    return draft.name_of("jax.numpy", body[0])
+
+
+def _lift(draft: Draft, plan: BodyPlan) -> tuple[list[Span], list[str]]:
+    """The lines of the lifted statements: where they go from, and what they say."""
+    text = draft.module.text
+    spans: list[Span] = []
+    lines: list[str] = []
+    for index in plan.lifted:
+        span = draft.shape.kernel.statements[index].span
+        start, end = line_start(text, span.start), line_end(text, span.end)
+        after = end + len(newline_of(text))
+        lines.append(text[span.start : end])
+        blank_above = not text[line_start(text, max(start - 1, 0)) : start].strip()
+        blank_below = not text[after : line_end(text, after)].strip()
+        if blank_above and blank_below:
+            after = line_end(text, after) + len(newline_of(text))
+        spans.append(Span(start, after))
+    return spans, lines
+
+
+__all__ = ["BodyPlan", "body_plan", "guard_body", "rebound_names"]

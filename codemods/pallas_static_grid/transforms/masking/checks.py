@@ -1,0 +1,121 @@
+"""What must hold of a launch and its kernel before anything is planned."""
+
+from __future__ import annotations
+
+from pallas_static_grid.analysis.kernel_facts import LaunchShape
+from pallas_static_grid.transforms.masking.body import BodyPlan, body_plan, rebound_names
+from pallas_static_grid.transforms.masking.refusing import refused
+
+
+def check_launch(shape: LaunchShape) -> None:
+    """Refuse launches whose arguments or calls are not in sight."""
+    dynamic = [axis for axis in shape.axes if axis.dynamic]
+    for axis in dynamic:
+        if axis.bound is None:
+            raise refused(
+                shape, "no-bound", f"nothing in sight bounds {_entry(axis.code, axis.index)}"
+            )
+        if axis.code is None:
+            raise refused(
+                shape,
+                "opaque-arguments",
+                f"dimension {axis.index} is not an entry of a tuple that is written in sight",
+            )
+    if shape.shares_grid_spec:
+        raise refused(shape, "shared-definition", "another launch uses the same grid spec")
+    if not shape.calls:
+        raise refused(shape, "operands-out-of-sight", "the launch is never called in sight")
+    if not shape.operands_complete:
+        raise refused(
+            shape,
+            "opaque-arguments",
+            "the operands or their specs come in a list whose length is not in sight",
+        )
+    if shape.differentiated:
+        step = shape.differentiated[0]
+        raise refused(
+            shape,
+            "differentiated-through",
+            f"the launch is differentiated through ({step.text}, line {step.line})",
+        )
+
+
+def _entry(code: object, index: int) -> str:
+    text = getattr(code, "text", None)
+    return f"`{text}`" if text else f"dimension {index}"
+
+
+def check_kernel(shape: LaunchShape, scalars: frozenset[str]) -> BodyPlan | None:
+    """How the kernel is guarded: the plan of its body, or None where it is wrapped."""
+    kernel = shape.kernel
+    if kernel.place == "unseen":
+        raise refused(shape, "kernel-out-of-sight", "the kernel is not in sight")
+    if kernel.outside is not None:
+        raise refused(
+            shape, "kernel-not-guardable", kernel.outside.reason, line=kernel.outside.line
+        )
+    if kernel.unseen_calls:
+        raise refused(
+            shape,
+            "kernel-out-of-sight",
+            f"the kernel calls `{kernel.unseen_calls[0]}`, which is not in sight",
+            line=kernel.line,
+        )
+    _check_reads(shape)
+    own = kernel.place == "here" and kernel.form in ("def", "method") and not kernel.uses
+    if own and kernel.statements and not _only_launch_decorates(shape):
+        own = False
+    if own:
+        plan = body_plan(kernel, scalars)
+        if not rebound_names(kernel, plan):
+            return plan
+    if kernel.reads:
+        read = kernel.reads[0]
+        why = "is shared" if kernel.uses else "cannot be edited in place"
+        raise refused(
+            shape,
+            "kernel-not-guardable",
+            f"the kernel {why} and reads `{read.code.text}` itself, which may not stand in a "
+            "guard around it",
+            line=read.line if kernel.place == "here" else None,
+        )
+    return None
+
+
+def _only_launch_decorates(shape: LaunchShape) -> bool:
+    """Whether nothing but the launch decorates the kernel."""
+    return shape.decorator or not shape.kernel.decorated
+
+
+def _check_reads(shape: LaunchShape) -> None:
+    """Refuse reads of the grid that cannot be replaced or moved above the guard."""
+    kernel = shape.kernel
+    dynamic = {axis.index for axis in shape.axes if axis.dynamic}
+    for read in kernel.helper_reads:
+        raise refused(
+            shape,
+            "kernel-not-guardable",
+            f"the kernel calls a function that reads `{read.code.text}`; inside the guard that "
+            "read would fail or mean the bound",
+            line=kernel.line if kernel.place == "here" else None,
+        )
+    for read in kernel.reads:
+        if read.axis is None:
+            raise refused(
+                shape,
+                "kernel-not-guardable",
+                f"`{read.code.text}` names its axis by a variable",
+                line=read.line if kernel.place == "here" else None,
+            )
+    for spec in [o.spec for o in (*shape.operands, *(shape.outputs or ()))]:
+        for read in spec.index_map.num_programs if spec and spec.index_map else ():
+            if read.axis is None or read.axis in dynamic:
+                raise refused(
+                    shape,
+                    "num-programs-in-index-map",
+                    f"an index map reads `{read.code.text}`",
+                    line=read.line,
+                )
+
+
+__all__ = ["check_kernel", "check_launch"]

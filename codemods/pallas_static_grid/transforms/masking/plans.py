@@ -1,0 +1,248 @@
+"""From the facts of a launch to the edits of its mask: which form, which parts, in which order."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+
+from pallas_static_grid.analysis.facts import LaunchFacts
+from pallas_static_grid.analysis.kernel_facts import LaunchShape, SpecFacts
+from pallas_static_grid.model import Edit, EditGroup, Safety, Target
+from pallas_static_grid.rewrite.locate import expression_at
+from pallas_static_grid.rewrite.names import taken_at
+from pallas_static_grid.transforms import PlanContext
+from pallas_static_grid.transforms.masking.body import (
+    BodyPlan,
+    guard_body,
+)
+from pallas_static_grid.transforms.masking.carriers import CarrierForm, carrier_for, carry_counts
+from pallas_static_grid.transforms.masking.checks import check_kernel, check_launch
+from pallas_static_grid.transforms.masking.cover import covered_bounds, spec_key
+from pallas_static_grid.transforms.masking.draft import Draft
+from pallas_static_grid.transforms.masking.grids import set_grid
+from pallas_static_grid.transforms.masking.naming import axis_names
+from pallas_static_grid.transforms.masking.outputs import OutputPlan, plan_outputs
+from pallas_static_grid.transforms.masking.pins import PinPlan, pin_maps
+from pallas_static_grid.transforms.masking.placing import Placement, place
+from pallas_static_grid.transforms.masking.wrapper import wrap_kernel
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """The decisions before any text is made."""
+
+    carrier: CarrierForm
+    new_axes: tuple[int, ...]
+    """Dynamic axes whose count becomes a new operand."""
+    outputs: tuple[OutputPlan, ...]
+    pins: PinPlan
+    body: BodyPlan | None
+    """None: the kernel is wrapped at the launch."""
+    guarded: bool
+    """Whether the kernel tests the count already."""
+
+
+def plan_mask(facts: LaunchFacts, shape: LaunchShape, context: PlanContext) -> EditGroup:
+    """The edits of a launch; raises `Refused`."""
+    target = _target(shape, context.target)
+    check_launch(shape)
+    choice = _choose(facts, shape, target)
+    draft = _draft(facts, shape, target, choice)
+    _emit(draft, choice)
+    return EditGroup(
+        "pad_and_mask", _safety(shape), _summary(draft), tuple(draft.edits), tuple(draft.notes)
+    )
+
+
+def _target(shape: LaunchShape, wanted: Target) -> Target:
+    """`auto` read off the launch: its backend, else portable."""
+    if wanted != "auto":
+        return wanted
+    return shape.evidence or "portable"
+
+
+def _safety(shape: LaunchShape) -> Safety:
+    """Bounds by value assume nothing; all others assume something of the callers."""
+    by_value = all(axis.bound_kind == "value" for axis in shape.axes if axis.dynamic)
+    return "safe" if by_value else "review"
+
+
+def _summary(draft: Draft) -> str:
+    parts = [
+        f"`{draft.counts[axis.index]}` becomes the static bound `{axis.bound}`"
+        for axis in draft.dynamic
+    ]
+    return "; ".join(parts) + "; steps past the live count do nothing"
+
+
+def _choose(facts: LaunchFacts, shape: LaunchShape, target: Target) -> _Choice:
+    carrier = carrier_for(shape, target)
+    parameters = _parameters(shape)
+    body = check_kernel(shape, _scalar_parameters(shape))
+    new_axes = tuple(
+        axis.index for axis in shape.axes if axis.dynamic and not _counted(shape, axis.index, body)
+    )
+    pins = carrier.kind == "prefetch" and _maps_can_count(shape, new_axes)
+    outputs = plan_outputs(shape, pins=pins, target=target, parameters=parameters)
+    guarded = body is not None and not new_axes and _is_guarded(shape)
+    return _Choice(
+        carrier,
+        new_axes,
+        outputs,
+        _pin_plan(shape, outputs) if carrier.kind == "prefetch" else PinPlan((), ()),
+        body,
+        guarded,
+    )
+
+
+def _maps_can_count(shape: LaunchShape, new_axes: tuple[int, ...]) -> bool:
+    """Whether index maps can read every live count: new operands, or prefetched ones."""
+    for axis in shape.axes:
+        if axis.dynamic and axis.index not in new_axes:
+            count = shape.counts[axis.index]
+            if count is None or not shape.operands[count.operand].prefetched:
+                return False
+    return True
+
+
+def _counted(shape: LaunchShape, axis: int, body: BodyPlan | None) -> bool:
+    """Whether the kernel can read the count of an axis from an operand it has."""
+    count = shape.counts[axis]
+    if count is None or body is None or _parameters(shape) is None:
+        return False
+    return not shape.operands[count.operand].maybe_none
+
+
+def _parameters(shape: LaunchShape) -> tuple[str, ...] | None:
+    """The kernel's refs by name: operands, outputs, scratch; None where they do not fit."""
+    kernel = shape.kernel
+    least = len(shape.operands) + len(shape.outputs or ())
+    if kernel.variadic is not None or len(kernel.refs) < least:
+        return None
+    return tuple(ref.name for ref in kernel.refs)
+
+
+def _scalar_parameters(shape: LaunchShape) -> frozenset[str]:
+    """The kernel's parameters that hold prefetched scalars."""
+    names = [ref.name for ref in shape.kernel.refs]
+    return frozenset(names[: shape.num_scalar_prefetch or 0])
+
+
+def _pin_plan(shape: LaunchShape, outputs: tuple[OutputPlan, ...]) -> PinPlan:
+    """Every map gets the new operand: pinned, or passed by where dead blocks may be visited."""
+    passed: dict[int, SpecFacts] = {}
+    for plan in outputs:
+        spec = plan.output.spec
+        if plan.pin or spec is None or spec.index_map is None:
+            continue
+        passed[spec_key(spec)] = spec
+        if plan.output.aliases is not None and plan.keep is not None:
+            # The dead step hands on what the operand's window holds: both stay together.
+            other = shape.operands[plan.output.aliases].spec
+            if other is not None:
+                passed[spec_key(other)] = other
+    pinned: dict[int, SpecFacts] = {}
+    specs = [operand.spec for operand in shape.operands]
+    specs += [plan.output.spec for plan in outputs if plan.pin]
+    for spec in specs:
+        if spec is not None and spec.index_map is not None and spec_key(spec) not in passed:
+            pinned[spec_key(spec)] = spec
+    return PinPlan(tuple(pinned.values()), tuple(passed.values()))
+
+
+def _is_guarded(shape: LaunchShape) -> bool:
+    """Whether every statement that does something stands under the test of the counts."""
+    wanted: list[set[str]] = []
+    for axis in shape.axes:
+        count = shape.counts[axis.index]
+        if axis.dynamic and count is not None:
+            ref = shape.kernel.refs[count.operand].name
+            step, live = f"program_id({axis.index})", count.with_ref(ref)
+            wanted.append({f"{step} < {live}", f"{live} > {step}"})
+    working = [s for s in shape.kernel.statements if s.kind in ("when", "other")]
+    return bool(working) and all(
+        s.kind == "when" and all(set(s.conjuncts) & either for either in wanted) for s in working
+    )
+
+
+def _draft(facts: LaunchFacts, shape: LaunchShape, target: Target, choice: _Choice) -> Draft:
+    module = facts.module
+    at = expression_at(module, shape.call)
+    inside = shape.kernel.names if choice.body is not None else frozenset[str]()
+    names = axis_names(shape, taken_at(module.tree, at), inside)
+    counts = {a.index: a.code.text for a in shape.axes if a.dynamic and a.code is not None}
+    draft = Draft(facts, shape, target, indent_unit(module.tree, module), names, counts, {})
+    for axis in draft.dynamic:
+        _read_count(draft, axis.index, choice)
+    return draft
+
+
+def _read_count(draft: Draft, axis: int, choice: _Choice) -> None:
+    """How the kernel reads the count of an axis."""
+    names = draft.names[axis]
+    count = draft.shape.counts[axis]
+    if axis in choice.new_axes or count is None:
+        draft.reads[axis] = f"{names.ref}[0]"
+        return
+    kernel = draft.shape.kernel
+    ref = kernel.refs[count.operand].name
+    text = count.with_ref(ref)
+    gone = [
+        index
+        for index, statement in enumerate(kernel.statements)
+        if statement.kind == "del" and ref in statement.binds
+    ]
+    if gone:
+        local = names.ref.removesuffix("_ref")
+        draft.count_lines.append((gone[0], f"{local} = {text}"))
+        text = local
+    draft.reads[axis] = text
+
+
+def indent_unit(tree: ast.Module, module: object) -> str:
+    """One level of indentation, as the file has it."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.If | ast.For) and body:
+            first = body[0]
+            if first.lineno > node.lineno and first.col_offset > node.col_offset:
+                return " " * (first.col_offset - node.col_offset)
+    return "    "
+
+
+def _emit(draft: Draft, choice: _Choice) -> None:
+    shape = draft.shape
+    passed = {spec_key(spec) for spec in choice.pins.passed}
+    pinned = frozenset(spec_key(spec) for spec in choice.pins.pinned) - passed
+    bounds = covered_bounds(shape, pinned)
+    draft.shape = replace(
+        shape,
+        axes=tuple(
+            replace(axis, bound=bounds.get(axis.index, axis.bound)) for axis in shape.axes
+        ),
+    )
+    set_grid(draft, bounds)
+    count_lines = carry_counts(draft, choice.carrier, list(choice.new_axes))
+    refs = [draft.names[axis].ref for axis in choice.new_axes]
+    keeps = tuple(plan.keep for plan in choice.outputs if plan.keep is not None)
+    kernel_lines = ""
+    if choice.body is None:
+        given = len(shape.operands) + len(shape.outputs or ())
+        kernel_lines = wrap_kernel(draft, keeps, refs, given)
+    elif not choice.guarded:
+        guard_body(draft, choice.body, keeps, refs)
+    pin_lines = pin_maps(draft, choice.pins, len(choice.new_axes))
+    spans = [spec.span for spec in choice.pins.pinned if spec.span is not None and spec.local]
+    place(draft, Placement(count_lines, kernel_lines, pin_lines, tuple(spans)))
+
+
+def grid_edit(draft: Draft, span_text: dict[int, str]) -> list[Edit]:
+    """The entries of the grid replaced by their bounds."""
+    return [
+        Edit(axis.code.span, span_text[axis.index])
+        for axis in draft.dynamic
+        if axis.code is not None
+    ]
+
+
+__all__ = ["indent_unit", "plan_mask"]
