@@ -7,7 +7,6 @@ import codecs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from pallas_static_grid.model import Edit, Failed, Span
 from pallas_static_grid.newlines import fit_newlines
 from pallas_static_grid.source import Source, decode, generated_marker, split_lines

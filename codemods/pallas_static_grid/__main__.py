@@ -3,4 +3,4 @@
 from pallas_static_grid.cli import main
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="pallas-static-grid")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any
 
 import click
 
@@ -73,16 +73,43 @@ def _common(formats: tuple[str, ...]) -> Callable[[Command], Command]:
     return decorate
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Stop(click.ClickException):
+    """What keeps a run from starting; exit code 2."""
+
+    exit_code = 2
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the message."""
+        click.echo(f"error: {self.message}", file=file, err=True)
+
+
+class Program(click.Group):
+    """The commands; what is wrong with paths, flags or git's answers ends them with exit code 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the chosen command."""
+        try:
+            return super().invoke(ctx)
+        except MissingPath as error:
+            raise Stop(f"{error}: no such file or directory") from error
+        except (ConfigError, GitError) as error:
+            raise Stop(str(error)) from error
+
+
+@click.group(
+    name="pallas-static-grid",
+    cls=Program,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="pallas-static-grid")
-def program() -> None:
+def main() -> None:
     """Make dynamic Pallas grids static: find them, show the patch, apply it.
 
     PATH is a file or a directory (default: the current one); '-' is stdin.
     """
 
 
-@program.command()
+@main.command()
 @_common(SCAN_FORMATS)
 @click.option("--fail-on", type=click.Choice(["unknown"]), help="Exit 1 for unknown grids too.")
 def scan(**flags: Any) -> None:  # click hands options over by name
@@ -90,7 +117,7 @@ def scan(**flags: Any) -> None:  # click hands options over by name
     sys.exit(scan_command(_settings(flags, SCAN_FORMATS)))
 
 
-@program.command()
+@main.command()
 @_common(DIFF_FORMATS)
 @click.option("--patch", metavar="FILE", help="Write the patch there.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 also when changes are pending.")
@@ -99,7 +126,7 @@ def diff(**flags: Any) -> None:  # click hands options over by name
     sys.exit(diff_command(_settings(flags, DIFF_FORMATS)))
 
 
-@program.command()
+@main.command()
 @_common(SCAN_FORMATS)
 @click.option("--patch", metavar="FILE", help="Write the patch there, too.")
 @click.option("--interactive", is_flag=True, help="Ask about each rewrite.")
@@ -111,7 +138,7 @@ def apply(**flags: Any) -> None:  # click hands options over by name
     sys.exit(apply_command(_settings(flags, SCAN_FORMATS)))
 
 
-@program.command()
+@main.command()
 @click.argument("what", nargs=-1, required=True)
 @click.option("--config", metavar="FILE", help="Instead of the nearest pyproject.toml.")
 @click.option(
@@ -130,25 +157,4 @@ def explain(what: tuple[str, ...], **flags: Any) -> None:  # click hands options
 
 
 def _settings(flags: dict[str, Any], formats: tuple[str, ...]) -> Settings:
-    try:
-        return merge(Flags(**flags), Path.cwd(), formats)
-    except ConfigError as error:
-        _stop(str(error))
-
-
-def _stop(message: str) -> NoReturn:
-    click.echo(f"error: {message}", err=True)
-    sys.exit(2)
-
-
-def main() -> None:
-    """The entry point: usage and config errors, and what git refuses, exit 2."""
-    try:
-        program(prog_name="pallas-static-grid")
-    except MissingPath as error:
-        _stop(f"{error}: no such file or directory")
-    except GitError as error:
-        _stop(f"{error}")
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has gone; no message can help
-        sys.exit(1)
+    return merge(Flags(**flags), Path.cwd(), formats)

@@ -6,6 +6,7 @@ import ast
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -69,16 +70,23 @@ def transform_lines(info: TransformInfo) -> list[str]:
 def refusal_lines(code: RefusalCode) -> list[str]:
     """What a refusal means, and what to do."""
     head = f"{code.code}: {code.title}"
-    return [head, "=" * len(head), "", code.meaning, "", f"What to do: {code.next_step}"]
+    wrapped = [*_wrapped(code.meaning), "", *_wrapped(f"What to do: {code.next_step}")]
+    return [head, "=" * len(head), "", *wrapped]
 
 
 def error_lines(help_: ErrorHelp) -> list[str]:
     """What an error message means, who raises it, what is supported, what to do."""
-    lines = [help_.title, "=" * len(help_.title), "", help_.text, "", help_.cause, ""]
-    lines.append("Raised by:")
+    lines = [help_.title, "=" * len(help_.title), "", *_wrapped(help_.text), ""]
+    lines += [*_wrapped(help_.cause), "", "Raised by:"]
     lines += [f"  {raised.where}: jax {raised.versions}" for raised in help_.raised]
-    lines += ["", *_table(support_table()), "", "What to do:"]
-    lines += [f"  * {step}" for step in help_.what_to_do]
+    rows = support_table()
+    lines += ["", *_table([row[:-1] for row in rows]), ""]
+    for row in rows[1:]:
+        if row[-1]:
+            lines += _wrapped(f"{row[0]}: {row[-1]}", "  ")
+    lines += ["", "What to do:"]
+    for step in help_.what_to_do:
+        lines += _wrapped(f"* {step}", "  ", "    ")
     return lines
 
 
@@ -109,6 +117,8 @@ def _outlook(launch: Launch) -> Iterator[str]:
     if launch.ignored:
         yield "  ignored: a pragma leaves this launch alone"
         return
+    if launch.verdict == "unknown":
+        yield "  no plan: only a grid that is provably dynamic is rewritten"
     if launch.plans:
         yield "  plan:"
         for plan in launch.plans:
@@ -117,11 +127,10 @@ def _outlook(launch: Launch) -> Iterator[str]:
         yield f"  {refusal_note(launch.refusal)}"
         entry = REFUSALS.get(launch.refusal.code)
         if entry is not None:
-            yield f"    {entry.meaning}"
-        if launch.refusal.hint:
-            yield f"    What to do: {one_line(launch.refusal.hint)}"
-        elif entry is not None:
-            yield f"    What to do: {entry.next_step}"
+            yield from _wrapped(entry.meaning, "    ")
+        advice = launch.refusal.hint or (entry.next_step if entry is not None else "")
+        if advice:
+            yield from _wrapped(f"What to do: {one_line(advice)}", "    ")
 
 
 def _plan(plan: Plan) -> str:
@@ -189,6 +198,18 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
+
+
+def _wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
+    """A paragraph of prose; code in it is never broken."""
+    return textwrap.wrap(
+        text,
+        88,
+        initial_indent=first,
+        subsequent_indent=first if rest is None else rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _joined(lines: Sequence[str]) -> str:
