@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import io
-import json
 import shutil
 import subprocess
 import sys
 import tokenize
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tool import run_tool
+from tool import launches_of, run_tool
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 CASES = sorted(path.parent for path in FIXTURES.glob("*/*/before.py"))
@@ -50,13 +48,6 @@ def is_formatted(path: Path) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def report(file: Path, arguments: list[str]) -> list[dict[str, Any]]:
-    outcome = run_tool("diff", "--format=json", *arguments, file.name)
-    assert outcome.exit_code in (0, 1), outcome.stderr
-    launches: list[dict[str, Any]] = json.loads(outcome.stdout)["launches"]
-    return [launch for launch in launches if launch["path"] == file.name]
-
-
 def refused(case: Path) -> list[tuple[int, str, int]]:
     listed = case / "refused.txt"
     lines = listed.read_text().splitlines() if listed.exists() else []
@@ -84,7 +75,7 @@ def test_output_is_exact_and_stable(case: Path, workspace: Path) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_refusals_are_the_listed_ones(case: Path, workspace: Path) -> None:
-    launches = report(copied(case, workspace), arguments_of(case))
+    launches = launches_of(copied(case, workspace), *arguments_of(case))
     found = [
         (launch["line"], launch["refusal"]["code"], launch["refusal"]["line"])
         for launch in launches

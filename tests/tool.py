@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from click.testing import CliRunner
 
@@ -24,3 +27,12 @@ def run_tool(*arguments: str) -> Outcome:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Outcome(result.exit_code, result.stdout, result.stderr)
+
+
+def launches_of(file: Path, *arguments: str) -> list[dict[str, Any]]:
+    """The launches of a file as `diff --format json` gives them."""
+    outcome = run_tool("diff", "--format=json", *arguments, str(file))
+    if outcome.exit_code not in (0, 1):
+        raise RuntimeError(outcome.stderr)
+    launches: list[dict[str, Any]] = json.loads(outcome.stdout)["launches"]
+    return [launch for launch in launches if Path(launch["path"]).name == file.name]
