@@ -44,8 +44,8 @@ class Operand:
 def symbol(operator: cst.CSTNode) -> str:
     """The text of an operator without the blanks around it."""
     text = code_of(operator)
-    if "#" in text:
-        raise Unsupported("a comment beside an operator")
+    if "#" in text or "\\" in text:
+        raise Unsupported("a comment or a continued line beside an operator")
     return " ".join(text.split())
 
 

@@ -341,7 +341,7 @@ class Builder:
         body = without_parentheses(node.body)
         if isinstance(body, DISPLAYS | cst.Tuple):
             return concat(head.removesuffix("X").rstrip(), " ", self.expression(body))
-        if isinstance(body, cst.Call | cst.Subscript | cst.Attribute):
+        if isinstance(body, cst.Call | cst.Subscript):
             wrapped: Doc = HugOrParentheses(self.expression(body))
         else:
             left, right = IfBroken(concat("("), NOTHING), IfBroken(concat(")"), NOTHING)

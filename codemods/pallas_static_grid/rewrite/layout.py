@@ -33,11 +33,16 @@ def lay_out(source: str, style: Style, indent: str = "") -> str | None:
     `source` begins with the first character of the statement and ends with the last, its
     comment included; so does the result. None where the layout is not known.
     """
+    doc = document(source)
+    return None if doc is None else Printer(style.line_length, indent, style.step).render(doc)
+
+
+def document(source: str) -> Doc | None:
+    """The statement as a document, or None where its layout is not known."""
     try:
-        doc = _document(source)
+        return _document(source)
     except (Unsupported, cst.ParserSyntaxError):
         return None
-    return Printer(style.line_length, indent, style.step).render(doc)
 
 
 def _document(source: str) -> Doc:
@@ -61,6 +66,12 @@ def _standing_alone(value: cst.BaseExpression) -> Doc:
     if isinstance(value, BinaryLike) and not value.lpar:
         raise Unsupported("operators outside of any statement")
     return Builder().expression(value)
+
+
+def _condition(test: cst.BaseExpression) -> Doc:
+    if isinstance(test, cst.Lambda):
+        raise Unsupported("a lambda as a condition")
+    return Builder().value(test)
 
 
 def _comment(whitespace: cst.TrailingWhitespace) -> Doc:
@@ -98,9 +109,9 @@ def _statement(node: cst.BaseSmallStatement) -> Doc:
             head = concat(verbatim(target), ": ", verbatim(annotation.annotation), " = ")
             return concat(head, builder.value(value))
         case cst.Assert(test=test, msg=None):
-            return concat("assert ", builder.value(test))
+            return concat("assert ", _condition(test))
         case cst.Assert(test=test, msg=message) if message is not None:
-            return concat("assert ", builder.value(test), ", ", builder.value(message))
+            return concat("assert ", _condition(test), ", ", builder.value(message))
         case cst.Raise(exc=value, cause=None) if value is not None:
             return concat("raise ", builder.value(value))
         case cst.Import() | cst.Pass() | cst.Break() | cst.Continue() | cst.Global():
@@ -129,9 +140,9 @@ def _header(source: str) -> Doc:
         case cst.FunctionDef():
             head = _signature(node)
         case cst.If(test=test):
-            head = concat("if ", builder.value(test), ":")
+            head = concat("if ", _condition(test), ":")
         case cst.While(test=test):
-            head = concat("while ", builder.value(test), ":")
+            head = concat("while ", _condition(test), ":")
         case cst.For(target=target, iter=iterable, asynchronous=None):
             head = concat("for ", verbatim(target), " in ", builder.value(iterable), ":")
         case _:

@@ -157,7 +157,9 @@ def can_omit(node: cst.BaseExpression) -> bool:
         return False
     if survey.highest in (0, ATTRIBUTE):
         return True
-    return any(has_brackets(end) for end in (survey.last, survey.first) if end is not None)
+    # Formatters do not like to break at the brackets of a subscript.
+    last = None if isinstance(survey.last, cst.Subscript) else survey.last
+    return any(has_brackets(end) for end in (last, survey.first) if end is not None)
 
 
 def has_brackets(node: cst.BaseExpression) -> bool | None:
