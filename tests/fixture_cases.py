@@ -1,0 +1,90 @@
+"""Fixtures that can be run: what their `case.py` says, and the checks that follow from it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax_harness
+from jax_harness import Mode
+
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+MODES = {mode.name: mode for mode in (jax_harness.HLO, jax_harness.TPU, jax_harness.TPU_EAGER)}
+
+Input = tuple[str, tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fixture's folder with what its `case.py` says."""
+
+    folder: Path
+    module: Any
+
+    def get(self, name: str, default: Any) -> Any:
+        return getattr(self.module, name, default)
+
+    @property
+    def name(self) -> str:
+        return self.folder.relative_to(FIXTURES).as_posix()
+
+    @property
+    def parallel(self) -> bool:
+        return bool(self.get("PARALLEL", False))
+
+    @property
+    def before(self) -> Path:
+        return self.folder / "before.py"
+
+    @property
+    def after(self) -> Path:
+        return self.folder / "after.py"
+
+    def modes(self, *, original: bool = False) -> list[Mode]:
+        """The interpreters to run a version under, each for all inputs."""
+        modes = [MODES[name] for name in self.get("MODES", ("tpu",))]
+        if original and self.parallel:
+            return [jax_harness.TPU_SEQUENTIAL if m is jax_harness.TPU else m for m in modes]
+        return modes
+
+    def two_cores(self) -> Iterator[tuple[Mode, list[Input]]]:
+        """Under every seed two of the inputs; over all seeds every input."""
+        inputs = list(self.module.cases())
+        watch = not self.get("RACES_ARE_HARMLESS", False)
+        for turn, seed in enumerate(jax_harness.SEEDS):
+            start = turn * len(inputs) // len(jax_harness.SEEDS)
+            yield jax_harness.two_cores(seed, watch_races=watch), inputs[start : start + 2]
+
+    @contextlib.contextmanager
+    def types(self) -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            if self.get("X64", False):
+                stack.enter_context(jax.enable_x64(True))
+            yield
+
+    def check(self, path: Path, mode: Mode, inputs: Iterable[Input] | None = None) -> None:
+        """Run one version on its inputs; any difference from the reference is an error."""
+        chosen = list(self.module.cases() if inputs is None else inputs)
+        with self.types():
+            results = jax_harness.run_all(
+                path, self.module.entry, (args for _, args in chosen), mode
+            )
+            for (label, args), result in zip(chosen, results, strict=True):
+                wrong = jax_harness.differences(result, self.module.reference(*args))
+                assert wrong is None, f"{path.stem}, {label}, {mode.name}: {wrong}"
+
+    def check_lowering(self, path: Path, platform: str) -> None:
+        """Lower for a platform; whatever is raised there is an error."""
+        _, args = next(iter(self.module.cases()))
+        with self.types():
+            jax_harness.lower(path, self.module.entry, args, platform)
+
+
+def collected() -> list[Case]:
+    """All fixtures with a `case.py`, in the order of their names."""
+    paths = sorted(FIXTURES.glob("*/*/case.py"))
+    return [Case(path.parent, jax_harness.load(path)) for path in paths]
