@@ -38,6 +38,11 @@ def method(
         if base.numpy:
             return Int(run.fresh(run.segment(node), static=True))
         return Unknown(reason, trace=run.trace(node, reason, base))
+    if name == "tolist" and base.numpy:
+        entries = base.entries
+        if entries is not None:
+            return Tuple(tuple(Int(e) for e in entries), "list")
+        return Sequence(Int(run.fresh(run.segment(node), static=True)))
     if name in {"set", "add", "multiply", "apply", "power", "divide"}:
         return replace(base, ident=run.new_ident("at"), elem=None, dims_of=base.dims_ident)
     if name == "get":

@@ -8,6 +8,7 @@ given by the user assumes the user. What is not proven is no bound.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -19,13 +20,16 @@ from pallas_static_grid.analysis.kernel_walk import Walk
 from pallas_static_grid.analysis.range_evidence import Found, Piece, block_sizes, evidence
 from pallas_static_grid.analysis.rendering import Names
 from pallas_static_grid.analysis.scopes import Fact, Scope
-from pallas_static_grid.analysis.symbolic import Op, Sym
+from pallas_static_grid.analysis.symbolic import Atom, Op, Sym
 from pallas_static_grid.analysis.values import Array, Int, LaunchSite, Value, options
 from pallas_static_grid.analysis.walk_values import Env, Scalar
-from pallas_static_grid.model import Bound, Refusal, Step, UserBound
+from pallas_static_grid.model import Bound, BoundKind, Refusal, Step, UserBound
 
+_WORD = re.compile(r"\w+")
 MAX_OTHERS = 4
 """How many further pieces of evidence are mentioned."""
+MAX_FACTS = 12
+"""With more facts than this it is not said which of them a bound needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +38,11 @@ class _Candidate:
 
     text: str
     form: Poly
-    kind: str
+    kind: BoundKind
     steps: tuple[Step, ...]
     assumes: tuple[str, ...]
+    what: str = ""
+    in_sight: bool = False
 
 
 def bound_dims(
@@ -69,7 +75,12 @@ def bound_dim(
 
 
 def site_facts(site: LaunchSite) -> Facts:
-    """The facts in force at a launch."""
+    """The facts in force at a launch, with those that its blocks imply."""
+    return Facts.of(relevant_facts(site), block_sizes(site))
+
+
+def relevant_facts(site: LaunchSite) -> list[Fact]:
+    """The facts that asserts and checks above the launch establish."""
     found: list[Fact] = []
     scope: Scope | None = site.scope
     inner = True
@@ -77,7 +88,7 @@ def site_facts(site: LaunchSite) -> Facts:
         found.extend(f for f in scope.facts if inner or _before(f, site))
         inner = False
         scope = scope.parent
-    return Facts.of(found, block_sizes(site))
+    return found
 
 
 def _before(fact: Fact, site: LaunchSite) -> bool:
@@ -150,6 +161,13 @@ class _Asker:
 
     # --- evidence ----------------------------------------------------------------------------
 
+    def write(self, form: Poly, *more: str) -> str | None:
+        """A static value as Python text, in the words of the code that it comes from."""
+        trace = self.value.trace.steps() if self.value.trace is not None else ()
+        own = self.facts.launch.dims[self.axis].expression
+        texts = [own, *(s.text for s in trace), *more]
+        return self.names.render(form, frozenset(_WORD.findall(" ".join(texts))))
+
     def syms(self) -> list[Sym]:
         """The dimension as an integer expression, one for each alternative."""
         out = []
@@ -170,7 +188,7 @@ class _Asker:
         whole = syms[0] if len(syms) == 1 else Op("max", tuple(syms))
         out = []
         for limit in upper(whole, self.known, assume=True):
-            text = self.names.render(limit.form)
+            text = self.write(limit.form, *(s.text for s in limit.steps))
             if text is None:
                 unwritten.append("its value is limited, but the limit is not in scope here")
                 continue
@@ -189,6 +207,7 @@ class _Asker:
     def _arithmetic_step(self, limit: Limit, text: str) -> Step | None:
         words = {
             "min": ("minimum(", "min(", "clip(", "clamp("),
+            "max": ("maximum(", "max(", "clip(", "clamp("),
             "mod": ("%", "mod(", "remainder(", "rem("),
             "select": ("where(", "select(", " if ", "cond("),
         }
@@ -210,7 +229,7 @@ class _Asker:
     def _by_range(self, unwritten: list[str]) -> list[_Candidate]:
         out = []
         for piece in self.found.pieces:
-            text = self.names.render(piece.form)
+            text = self.write(piece.form, piece.words)
             if text is None:
                 unwritten.append(f"{piece.what} would give one, but not in names that are in scope")
                 continue
@@ -220,19 +239,23 @@ class _Asker:
                 piece.step.text,
                 f"{piece.step.reason}: at most `{text}` steps",
             )
-            assumes = self._range_assumes(piece)
-            out.append(_Candidate(text, piece.form, "range", (step,), assumes))
+            assumes = self._range_assumes(piece, text)
+            out.append(
+                _Candidate(
+                    text, piece.form, "range", (step,), assumes, piece.what, piece.in_sight
+                )
+            )
         return out
 
-    def _range_assumes(self, piece: Piece) -> tuple[str, ...]:
+    def _range_assumes(self, piece: Piece, text: str) -> tuple[str, ...]:
         dim = self.facts.launch.dims[self.axis].expression
         return (
-            f"`{dim}` keeps every step within {piece.what}",
+            f"`{dim}` never exceeds `{text}`: the original stays within {piece.what}",
             *(f"`{self._show(p)}` is at least 1" for p in piece.positive),
         )
 
     def _show(self, sym: Sym) -> str:
-        return self.names.render(poly(sym, self.known)) or "the divisor"
+        return self.write(poly(sym, self.known)) or "the divisor"
 
     # --- choosing ----------------------------------------------------------------------------
 
@@ -247,10 +270,11 @@ class _Asker:
         least = [f for f in forms if not any(self._below(g, f) for g in forms if g != f)]
         order = {form: k for k, form in enumerate(forms)}
 
-        def rank(form: Poly) -> tuple[int, int, int, int]:
+        def rank(form: Poly) -> tuple[bool, bool, int, int, int]:
             members = groups[form]
             by_value = any(m.kind == "value" and not m.assumes for m in members)
-            return (not by_value, -len(members), len(members[0].text), order[form])
+            in_sight = any(m.in_sight for m in members)
+            return (not by_value, not in_sight, -len(members), len(members[0].text), order[form])
 
         chosen = groups[min(least, key=rank)]
         return min(chosen, key=lambda c: (c.kind != "value", len(c.assumes)))
@@ -268,7 +292,7 @@ class _Asker:
             for part in parts:
                 for limit in lower(part, self.known, most=4):
                     if prove_le(least, limit.value, self.known):
-                        return self.names.render(limit.form) or "more"
+                        return self.write(limit.form) or "more"
         return None
 
     # --- answers -----------------------------------------------------------------------------
@@ -276,7 +300,7 @@ class _Asker:
     def _bound(self, best: _Candidate, candidates: list[_Candidate]) -> Bound:
         steps = list(best.steps)
         agree = [c for c in candidates if c is not best and c.form == best.form]
-        others = [c for c in candidates if c.form != best.form]
+        others = [c for c in candidates if c.form != best.form and not self._beaten(c, candidates)]
         seen = {(s.line, s.reason) for s in steps}
         for other in [*agree, *others][: MAX_OTHERS + len(agree)]:
             for step in other.steps:
@@ -284,8 +308,37 @@ class _Asker:
                     continue
                 seen.add((step.line, step.reason))
                 steps.append(step)
-        kind = "value" if best.kind == "value" else "range"
-        return Bound(best.text, "value" if kind == "value" else "range", tuple(steps), best.assumes)
+        steps[len(best.steps) : len(best.steps)] = self._facts_behind(best)
+        return Bound(best.text, best.kind, tuple(steps), best.assumes)
+
+    def _facts_behind(self, best: _Candidate) -> tuple[Step, ...]:
+        """The facts without which the bound would not follow."""
+        site = self.facts.site
+        every = relevant_facts(site)
+        if len(every) > MAX_FACTS:
+            return ()
+        needed = []
+        rank, names = len(self.facts.dims), axis_names(self.facts, len(self.facts.dims))
+        for fact in every:
+            known = Facts.of([f for f in every if f is not fact], block_sizes(site))
+            scope = Names.at(site.scope, known)
+            found = self.found
+            if best.kind == "range":
+                found = evidence(site, rank, names, known)[self.axis]
+            asker = _Asker(self.facts, self.axis, self.value, known, scope, found)
+            same = [
+                c
+                for c in (*asker._by_value([]), *asker._by_range([]))
+                if c.kind == best.kind and c.text == best.text and c.assumes == best.assumes
+            ]
+            if not same and fact.step not in best.steps:
+                needed.append(fact.step)
+        return tuple(dict.fromkeys(needed))
+
+    def _beaten(self, one: _Candidate, candidates: list[_Candidate]) -> bool:
+        """Whether other evidence from the same source says more."""
+        same = [c for c in candidates if c.what == one.what and c.kind == one.kind]
+        return any(self._below(c.form, one.form) for c in same)
 
     def _with_user(
         self, given: UserBound, best: _Candidate | None, candidates: list[_Candidate]
@@ -354,10 +407,24 @@ class _Asker:
             )
         reason = f"nothing in sight bounds `{dim}`"
         line, path = launch.line, launch.path
-        if self.found.rejected:
+        traced = self._traced_limit()
+        if traced is not None:
+            reason = f"{reason}: its limit `{traced}` is itself traced"
+        elif self.found.rejected:
             step = self.found.rejected[0]
             reason, line, path = f"{reason}: {step.reason}", step.line, step.path
         return Refusal("no-bound", reason, path, line, self._hint())
+
+    def _traced_limit(self) -> str | None:
+        """What limits the value where that is no Python int itself."""
+        for sym in self.syms():
+            for gen in poly(sym, self.known).generators():
+                if isinstance(gen, Op) and gen.kind == "min":
+                    texts = [a.text for a in gen.args if isinstance(a, Atom) and not a.static]
+                    if len(texts) == len(gen.args):
+                        own = self.facts.launch.dims[self.axis].expression
+                        return next((t for t in texts if t not in own), texts[-1])
+        return None
 
     def _hint(self) -> str:
         launch = self.facts.launch

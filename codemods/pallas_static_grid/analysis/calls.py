@@ -23,6 +23,7 @@ from pallas_static_grid.analysis.values import (
     Jit,
     Launcher,
     Partial,
+    Returning,
     Sequence,
     Trace,
     Transformed,
@@ -49,6 +50,10 @@ class Calls(Recording):
             launched = self.subscript_launch(node)
             if launched is not None:
                 return launched
+        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+            changed = self.list_method(node.func.value.id, node.func.attr, node)
+            if changed is not None:
+                return changed
         func = self.eval(node.func)
         args: list[Value] = []
         starred: Value | None = None
@@ -81,6 +86,37 @@ class Calls(Recording):
                 double = Dict((), complete=False)
         return self.call_value(func, args, kwargs, node, starred=starred, double_starred=double)
 
+    def list_method(self: Interpreter, name: str, method: str, node: ast.Call) -> Value | None:
+        """`name.append(x)` and the like on a list in sight: the name holds a new list."""
+        base = self.scope.names.get(name)
+        if not isinstance(base, Tuple) or base.kind != "list" or method not in {
+            "append", "extend", "insert", "reverse", "pop", "clear", "sort", "remove"
+        }:
+            return None
+        args = [self.eval(a) for a in node.args]
+        items = list(base.items)
+        result: Value = Const(None)
+        if method == "append" and len(args) == 1:
+            items.append(args[0])
+        elif method == "extend" and len(args) == 1 and isinstance(args[0], Tuple):
+            items.extend(args[0].items)
+        elif method == "insert" and len(args) == 2 and isinstance(args[0], Int) and isinstance(
+            args[0].expr, Num
+        ):
+            items.insert(args[0].expr.value, args[1])
+        elif method == "reverse" and not args:
+            items.reverse()
+        elif method == "clear" and not args:
+            items.clear()
+        elif method == "pop" and items and not args:
+            result = items.pop()
+        else:
+            elem = self.join_values([*items, *args]) if items or args else Unknown("an element")
+            self.bind(self.scope, name, Sequence(elem, trace=base.trace))
+            return elem if method == "pop" else result
+        self.bind(self.scope, name, Tuple(tuple(items), "list", trace=base.trace))
+        return result
+
     def call_value(
         self: Interpreter, func: Value, args: list[Value], kwargs: dict[str, Value],
         node: ast.Call | None, *, starred: Value | None = None,
@@ -102,6 +138,8 @@ class Calls(Recording):
                 return self.construct(func, args, kwargs, node, starred, double_starred)
             case Transformed():
                 return self.call_transformed(func, args, kwargs, node, starred, double_starred)
+            case Returning():
+                return func.result
             case Launcher():
                 return self.call_launcher(func, args, kwargs, node, starred)
             case Union():
@@ -135,6 +173,8 @@ class Calls(Recording):
         """A call of a function in sight."""
         result = self.call_function(func, args, kwargs, node, starred=starred,
                                     double_starred=double_starred)
+        if node is not None and self.frame.module is self.module and self.frame.canonical:
+            result = self.spec_wrapper(func, args, kwargs, node, result)
         if func.jit is not None:
             line = func.jit.line or getattr(func.node, "lineno", 1)
             step = self.step(node or func.node, f"`{func.name}` is jitted: it returns arrays")
@@ -155,28 +195,83 @@ class Calls(Recording):
             return value
         if isinstance(deco, External) and deco.name in {"staticmethod", "classmethod"}:
             return value
+        if isinstance(deco, Partial | External) and _is_custom_rule(deco) and isinstance(
+            value, Function
+        ):
+            given = dict(deco.kwargs) if isinstance(deco, Partial) else {}
+            self.nondiff[value.node] = tuple(self.int_list(given.get("nondiff_argnums")) or ())
+        if isinstance(decorator, ast.Call) and isinstance(value, Function):
+            self.parametrised(decorator, value)
         call = decorator if isinstance(decorator, ast.Call) else None
         out = self.apply_decorator(deco, value, call, decorator)
         return value if isinstance(out, Unknown) and not isinstance(deco, Function) else out
+
+    def parametrised(self: Interpreter, node: ast.Call, value: Function) -> None:
+        """Test parameters given by a decorator are call sites in sight."""
+        func = node.func
+        name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+        spec = value.node.args
+        names = [a.arg for a in [*spec.posonlyargs, *spec.args] if a.arg != "self"]
+        bound: dict[str, Value] = {}
+        if name in {"product", "sample_product"}:
+            for keyword in node.keywords:
+                if keyword.arg:
+                    bound[keyword.arg] = self.iterated(self.eval(keyword.value), keyword.value)
+        elif name == "parametrize" and len(node.args) >= 2:
+            given = self.eval(node.args[0])
+            if isinstance(given, Const) and isinstance(given.value, str):
+                wanted = [n.strip() for n in given.value.split(",")]
+                row = self.iterated(self.eval(node.args[1]), node.args[1])
+                if len(wanted) == 1:
+                    bound[wanted[0]] = row
+                else:
+                    bound.update({n: self.element(row, i, len(wanted), node)
+                                  for i, n in enumerate(wanted)})
+        elif name in {"parameters", "named_parameters"} and node.args:
+            rows = [self.eval(a) for a in node.args if not isinstance(a, ast.Starred)]
+            if len(rows) == 1 and isinstance(rows[0], Tuple) and all(
+                isinstance(item, Tuple | Dict) for item in rows[0].items
+            ):
+                rows = list(rows[0].items)
+            bound = self.rows_by_name(rows, names, named=name == "named_parameters", node=node)
+        if bound:
+            self.extra_contexts.setdefault(value.node, []).append(
+                (bound, self.step(node, f"`{value.name}` is run with these parameters")))
+
+    def rows_by_name(
+        self: Interpreter, rows: list[Value], names: list[str], *, named: bool, node: ast.AST
+    ) -> dict[str, Value]:
+        """Test parameters by name, joined over the rows of `parameterized.parameters`."""
+        columns: dict[str, list[Value]] = {}
+        for row in rows:
+            if isinstance(row, Dict):
+                for key, item in row.items:
+                    columns.setdefault(str(key), []).append(item)
+                continue
+            items = list(row.items) if isinstance(row, Tuple) else [row]
+            for column, item in zip(names, items[1:] if named else items, strict=False):
+                columns.setdefault(column, []).append(item)
+        return {k: self.join_values(v) for k, v in columns.items() if k in names}
 
     def apply_decorator(
         self: Interpreter, deco: Value, value: Value, call: ast.Call | None, where: ast.expr
     ) -> Value:
         """`deco(value)`, where what is out of sight gives the function back."""
         if isinstance(deco, External):
+            if deco.name == "functools.wraps.decorator":
+                return value
             known = self.wrap_external(deco.name, [value], {}, where)
             return known if known is not None else value
         if isinstance(deco, Partial) and isinstance(deco.func, External):
             if deco.func.name in tables.LAUNCH_FUNCTIONS:
-                return self.launch_from_partial(deco, [value], {}, call)
+                return self.launch_from_partial(deco, [value], {}, call, None)
             known = self.wrap_external(deco.func.name, [*deco.args, value], dict(deco.kwargs),
                                        where)
             return known if known is not None else value
         if isinstance(deco, Launcher):
             return self.call_launcher(deco, [value], {}, call, None)
-        if isinstance(deco, Function | Partial | Transformed):
-            fake = call if call is not None else None
-            return self.call_value(deco, [value], {}, fake)
+        if isinstance(deco, Function | Partial | Transformed | Class):
+            return self.call_value(deco, [value], {}, call)
         return value
 
     def wrap_external(
@@ -207,16 +302,25 @@ class Calls(Recording):
         if name in tables.CUSTOM_RULES:
             target = args[0] if args else None
             if isinstance(target, Function):
-                nondiff = self.int_list(kwargs.get("nondiff_argnums"))
-                return replace(target, custom_rule=True) if nondiff is not None else target
+                numbers = self.int_list(kwargs.get("nondiff_argnums"))
+                self.nondiff.setdefault(target.node, tuple(numbers or ()))
+                return replace(target, custom_rule=True)
             return Partial(External(name), (), tuple(kwargs.items())) if target is None else target
         if name in tables.TRANSFORMS_TRACED or name in tables.DIFFERENTIATED:
             kind = tables.TRANSFORMS_TRACED.get(name) or tables.DIFFERENTIATED[name]
             if not args:
                 return Partial(External(name), (), tuple(kwargs.items()))
-            out = Transformed(kind, args[0], step=step)
+            if kind == "named_call":
+                return args[0]
+            out = Transformed(kind, args[0], step=step, kwargs=tuple(kwargs.items()))
+            if name in {"jax.eval_shape", "jax.shard_map"} and len(args) > 1 and name != (
+                "jax.shard_map"
+            ):
+                return self.call_value(out, args[1:], {}, None)
             self.touch(out, where)
             return out
+        if name in {"functools.wraps", "jax.util.wraps"}:
+            return External("functools.wraps.decorator")
         if name in tables.TRANSPARENT:
             return args[-1] if args and isinstance(args[-1], Function) else (
                 External(name) if not args else None)
@@ -299,59 +403,97 @@ class Calls(Recording):
     # --- transformed callables -----------------------------------------------------------------
 
     def touch(self: Interpreter, func: Transformed, where: ast.AST) -> None:
-        """A transformed function that may be called out of sight: all its arguments are traced."""
-        if not self.frame.canonical:
-            return
+        """Note a transformed function: if nothing in sight calls it, others may."""
+        if self.frame.canonical:
+            self.untouched.append(func)
+
+    def touch_untouched(self: Interpreter) -> None:
+        """Call what was transformed and not called in sight, as callers out of sight may."""
+        pending, self.untouched = self.untouched, []
+        for func in pending:
+            if func.step is not None and id(func.step) not in self.touched:
+                self.call_out_of_sight(func)
+
+    def call_out_of_sight(self: Interpreter, func: Transformed) -> None:
+        """Call a transformed function with whatever callers out of sight pass."""
         inner: Value = func
+        fixed = 0
         while isinstance(inner, Partial | Transformed):
+            fixed += len(inner.args) if isinstance(inner, Partial) else 0
             inner = inner.func
         if not isinstance(inner, Function) or inner.module is not self.module:
             return
+        args = parameters.placeholders(self, inner)
+        args = args[(1 if inner.self_value is not None else 0) + fixed:]
+        defaults = len(inner.node.args.defaults)
+        self.call_value(func, args[: len(args) - defaults] if defaults else args, {}, None)
+
+    def traced_positions(self: Interpreter, func: Transformed, count: int) -> set[int]:
+        """Which positional arguments a transformation traces."""
+        options_ = dict(func.kwargs)
+        every = set(range(count))
+        if func.kind in {"checkpoint", "trace", "pmap"}:
+            for key in ("static_argnums", "static_broadcasted_argnums"):
+                if key in options_:
+                    every -= {n % count for n in self.int_list(options_[key]) or [] if count}
+            return every
+        if func.kind in {"vmap"}:
+            axes = options_.get("in_axes")
+            if isinstance(axes, Tuple):
+                return {i for i in every if i >= len(axes.items) or not (
+                    isinstance(axes.items[i], Const))}
+            return every
         if func.kind in tables.DIFFERENTIATED.values():
-            spec = inner.node.args
-            args: list[Value] = []
-            for arg in [*spec.posonlyargs, *spec.args][(1 if inner.self_value else 0):]:
-                args.append(Array(f"{func.kind}:{arg.arg}", text=arg.arg,
-                                  trace=self.trace(where, f"`{func.kind}` traces its arguments")))
-            saved = self.differentiating
-            self.differentiating = [*saved, func.step] if func.step else saved
-            recorded = self.frame.canonical
-            self.frame.canonical = False
-            try:
-                self.call_value(inner, args, {}, None)
-            finally:
-                self.differentiating = saved
-                self.frame.canonical = recorded
+            numbers = self.int_list(options_["argnums"]) if "argnums" in options_ else [0]
+            return {n % count for n in numbers or [] if count} if numbers else every
+        return every
 
     def call_transformed(
         self: Interpreter, func: Transformed, args: list[Value], kwargs: dict[str, Value],
         node: ast.Call | None, starred: Value | None, double_starred: Value | None,
     ) -> Value:
         """A call under vmap, grad, jit, shard_map, ..."""
-        where = node if node is not None else self.frame.node
-        trace = self.trace(where, f"`{func.kind}` traces its arguments")
-        new_args = [
-            parameters.traced(self, a, self.new_ident(func.kind), func.kind, trace)
-            if not _is_callable(a) else a for a in args
-        ]
-        new_args = [_opaque_shape(a) if func.kind in {"vmap", "pmap", "shard_map"} else a
-                    for a in new_args]
-        new_kwargs = {k: parameters.traced(self, v, self.new_ident(func.kind), k, trace)
-                      for k, v in kwargs.items()}
+        where = func.step
+        trace = (
+            Trace(replace(where, reason=f"`{func.kind}` traces its arguments")) if where
+            else self.trace(node if node is not None else self.frame.node,
+                            f"`{func.kind}` traces its arguments")
+        )
+        if func.step is not None:
+            self.touched.add(id(func.step))
+            self.kept_steps.append(func.step)
+        positions = self.traced_positions(func, len(args))
+        mapping = func.kind in {"vmap", "pmap", "shard_map"}
+        new_args: list[Value] = []
+        for index, arg in enumerate(args):
+            if index in positions and not _is_callable(arg):
+                arg = parameters.traced(self, arg, self.new_ident(func.kind), func.kind, trace)
+                arg = _opaque_shape(arg) if mapping else arg
+            elif func.kind == "checkpoint" and isinstance(arg, Unknown):
+                # A static argument of `checkpoint` is a hashable Python value.
+                arg = Int(self.fresh("a static argument", static=True), trace=arg.trace)
+            new_args.append(arg)
+        differentiates = func.kind in tables.DIFFERENTIATED.values()
+        new_kwargs = kwargs if differentiates else {
+            k: parameters.traced(self, v, self.new_ident(func.kind), k, trace)
+            for k, v in kwargs.items()
+        }
         saved = self.differentiating
-        if func.kind in tables.DIFFERENTIATED.values() and func.step is not None:
+        if differentiates and func.step is not None:
             self.differentiating = [*saved, func.step]
         try:
             result = self.call_value(func.func, new_args, new_kwargs, node, starred=starred,
                                      double_starred=double_starred)
         finally:
             self.differentiating = saved
-        if func.kind in tables.DIFFERENTIATED.values():
+        if differentiates:
             return Array(self.new_ident(func.kind), text=func.kind, trace=trace)
-        if func.kind in {"checkpoint", "named_call"}:
+        if func.kind == "checkpoint":
             return result
-        return parameters.traced(self, _opaque_shape(result), self.new_ident(func.kind),
-                                 func.kind, result.trace or trace)
+        if func.kind == "trace":
+            return result
+        return parameters.traced(self, _opaque_shape(result) if mapping else result,
+                                 self.new_ident(func.kind), func.kind, result.trace or trace)
 
     def call_body(
         self: Interpreter, body: Value, args: list[Value], node: ast.Call | None
@@ -380,6 +522,28 @@ class Calls(Recording):
                 if isinstance(value, Class):
                     stack.append(value)
         return None
+
+    def is_classmethod(self: Interpreter, function: Function) -> bool:
+        """Whether a function in a class body takes the class first."""
+        return _has_decorator(function.node, {"classmethod"})
+
+    def super_call(self: Interpreter) -> Value | None:
+        """`super()` in a method: the instance, looked at from the first base class in sight."""
+        frame = self.frame
+        scope: Scope | None = frame.scope
+        while scope is not None and not isinstance(scope.node, ast.ClassDef):
+            method = scope
+            scope = scope.parent
+        if scope is None or not isinstance(scope.node, ast.ClassDef):
+            return None
+        args = getattr(method.node, "args", None)
+        first = args.args[0].arg if isinstance(args, ast.arguments) and args.args else None
+        me = method.names.get(first) if first else None
+        cls = Class(scope.node, frame.module, scope, scope.qualname)
+        rest = self.bases(cls)[1:]
+        if not rest or not isinstance(me, Instance | Class):
+            return None
+        return replace(me, cls=rest[0]) if isinstance(me, Instance) else rest[0]
 
     def bases(self: Interpreter, cls: Class) -> list[Class]:
         """A class and its bases in sight, most derived first."""
@@ -570,6 +734,10 @@ class Calls(Recording):
         if name in tables.BLOCK_SPECS and node is not None:
             return self.block_spec_call(name, node, args, kwargs)
         where: ast.AST = node if node is not None else self.frame.node
+        if name == "super":
+            found = self.super_call()
+            if found is not None:
+                return found
         wrapped = self.wrap_external(name, args, kwargs, where)
         if wrapped is not None:
             return wrapped
@@ -620,6 +788,11 @@ def _partial_names(partial: Partial, inner: Function) -> frozenset[str]:
         layer = layer.func
     out.update(positional[:count])
     return frozenset(out)
+
+
+def _is_custom_rule(value: Value) -> bool:
+    inner = value.func if isinstance(value, Partial) else value
+    return isinstance(inner, External) and inner.name in tables.CUSTOM_RULES
 
 
 def _is_decorator(node: ast.AST, where: ast.AST) -> bool:

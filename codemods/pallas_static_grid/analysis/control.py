@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pallas_static_grid.analysis import parameters, tables
 from pallas_static_grid.analysis.values import (
     Array,
     Const,
+    Dict,
     External,
     Function,
     Int,
@@ -145,6 +147,9 @@ def _tree_map(run: Interpreter, args: list[Value], kwargs: dict[str, Value], nod
     if isinstance(tree, Tuple) and len(args) == 2:
         items = tuple(_tree_map(run, [args[0], v], {}, node) for v in tree.items)
         return Tuple(items, tree.kind)
+    if isinstance(tree, Dict) and tree.complete and len(args) == 2:
+        return replace(tree, node=None, items=tuple(
+            (k, _tree_map(run, [args[0], v], {}, node)) for k, v in tree.items))
     if isinstance(tree, Array | Int):
         return run.call_value(args[0], list(args[1:]), {}, _call(node))
     run.call_value(args[0], [Unknown("a leaf") for _ in args[1:]], {}, _call(node))
@@ -201,7 +206,7 @@ def _custom_rule(
         fwd = given[0] if given else None
         inner = fwd.func if isinstance(fwd, Partial) else fwd
         if isinstance(inner, Function):
-            run.rules[inner.node] = (base, "fwd", ())
+            run.rules[inner.node] = (base, "fwd", run.nondiff.get(base.node, ()))
         bwd = given[1] if len(given) > 1 else None
         inner = bwd.func if isinstance(bwd, Partial) else bwd
         if isinstance(inner, Function):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +13,18 @@ from pallas_static_grid.analysis.calls import Calls
 from pallas_static_grid.analysis.joins import join, join_names
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.scopes import Scope
-from pallas_static_grid.analysis.symbolic import Atom, Num, Op, Sym, atoms, op
+from pallas_static_grid.analysis.symbolic import Atom, Num, Op, Sym, op
 from pallas_static_grid.analysis.values import (
+    Annotation,
     Array,
+    BlockSpec,
     Class,
     Const,
     Dict,
     External,
     Float,
     Function,
+    GridSpec,
     Instance,
     Int,
     ModuleValue,
@@ -76,6 +80,17 @@ class Expressions(Calls):
         finally:
             self.frames.pop()
 
+    @contextmanager
+    def inside(self: Interpreter, module: ModuleContext) -> Iterator[None]:
+        """Evaluate in the top-level scope of a module for a while."""
+        from pallas_static_grid.analysis.interpreter import Frame
+
+        self.frames.append(Frame(self.module_scope(module), module, module.tree, canonical=False))
+        try:
+            yield
+        finally:
+            self.frames.pop()
+
     def segment(self: Interpreter, node: ast.AST) -> str:
         """Source text of a node of the running module, on one line and not too long."""
         module = self.frame.module
@@ -107,13 +122,10 @@ class Expressions(Calls):
         found = self.lookup(node.id)
         if found is not None:
             return found
-        if self.star_imports:
+        if self.star_imports and (node.id not in _BUILTINS or node.id in _SHADOWED_BY_STAR):
             source, where = self.star_imports[-1]
             reason = f"`{node.id}` may come from `from {source} import *`"
-            if source in {"jnp", "np", "lax", "pl", "jax", "math"} and node.id not in _BUILTINS:
-                return External(f"{source}.{node.id}", trace=self.trace(where, reason))
-            if node.id not in _BUILTINS:
-                return Unknown(reason, trace=self.trace(where, reason))
+            return Unknown(reason, trace=self.trace(where, reason))
         if node.id in _BUILTINS:
             return External(node.id)
         return self.opaque(node)
@@ -158,17 +170,33 @@ class Expressions(Calls):
                 return self.instance_attribute(base, attr, node)
             case Class():
                 found = self.class_attribute(base, attr)
-                if isinstance(found, Function):
-                    return found
+                if isinstance(found, Function) and self.is_classmethod(found):
+                    return replace(found, self_value=base)
                 if found is not None:
                     return found
-            case Sequence() if attr in {"count", "index"}:
-                return External(f"tuple.{attr}")
+            case Sequence() | Tuple() if attr in {"count", "index"}:
+                return External("int.bit_length")
+            case Sequence() | Tuple() if attr in {"start", "stop", "step"}:
+                return Int(self.fresh(self.segment(node), static=True))
+            case BlockSpec():
+                arg = {"block_shape": base.block_shape, "index_map": base.index_map}.get(attr)
+                if arg is not None:
+                    return arg.value
+            case GridSpec():
+                spec_arg = base.arg(attr)
+                if spec_arg is not None:
+                    return spec_arg.value
+            case Const(value=str()) if attr in {"count", "index", "find", "rfind", "rindex"}:
+                return External("int.bit_length")
             case Int():
                 if attr in {"bit_length", "bit_count"}:
                     return External("int.bit_length")
                 if attr in {"real", "numerator"}:
                     return base
+            case Dict(namespace=True):
+                found = dict(base.items).get(attr)
+                if found is not None:
+                    return found
             case Dict():
                 return External(f"dict.{attr}", trace=base.trace)
             case Partial():
@@ -203,9 +231,11 @@ class Expressions(Calls):
         name = f"{base.name}.{attr}" if base.name else attr
         if name == "sys.maxsize":
             return Int(self.fresh(name, static=True))
+        if base.name in _MODULES:
+            return External(tables.canonical(name), trace=base.trace)
         if attr == "shape":
             return Sequence(Int(self.fresh(self.segment(node), static=True)))
-        if attr in tables.INT_ATTRIBUTES:
+        if attr in tables.INT_ATTRIBUTES or (attr == "id" and base.name == "jax.Device"):
             return Int(self.fresh(self.segment(node), static=True))
         if attr == "__name__":
             return Const(name)
@@ -337,6 +367,10 @@ class Expressions(Calls):
             return (key.value,)
         if isinstance(key, Int) and isinstance(key.expr, Num):
             return (key.expr.value,)
+        if isinstance(key, Tuple):
+            parts = [self.constant_key(item) for item in key.items]
+            known = [part[0] for part in parts if part is not None]
+            return (tuple(known),) if len(known) == len(parts) else None
         return None
 
     def expr_JoinedStr(self: Interpreter, node: ast.JoinedStr) -> Value:
@@ -353,6 +387,16 @@ class Expressions(Calls):
 
     def expr_Await(self: Interpreter, node: ast.Await) -> Value:
         self.eval(node.value)
+        return self.opaque(node)
+
+    def expr_Yield(self: Interpreter, node: ast.Yield) -> Value:
+        value = self.eval(node.value) if node.value is not None else Const(None)
+        self.frame.yielded.append(value)
+        return self.opaque(node)
+
+    def expr_YieldFrom(self: Interpreter, node: ast.YieldFrom) -> Value:
+        value = self.eval(node.value)
+        self.frame.yielded.append(self.iterated(value, node.value))
         return self.opaque(node)
 
     def expr_IfExp(self: Interpreter, node: ast.IfExp) -> Value:
@@ -740,10 +784,13 @@ class Expressions(Calls):
                 found = dict(base.items).get(key[0]) if key is not None else None
                 if found is not None:
                     return found
-                if base.items and base.complete and key is None:
+                if found is None and base.items and base.complete and key is None:
                     return self.join_values([v for _, v in base.items])
             case Array():
                 return self.array_item(base, index, node)
+            case External(name=name) if name.rsplit(".", 1)[-1] in _GENERIC:
+                assert isinstance(node, ast.expr)
+                return Annotation(node, self.frame.module)
             case External() | Class():
                 self.eval(index)
                 return base
@@ -1016,8 +1063,7 @@ class Expressions(Calls):
                 return elem
             return replace(elem, key=("value", next(self.counter)))
         if isinstance(elem, Op):
-            if all(a.static for a in atoms(elem)):
-                return elem
+            # Rebuilt even if all is static: two elements of `where(c, 4, 8)` may differ.
             return Op(elem.kind, tuple(self.freshen(a) or a for a in elem.args))
         return elem
 
@@ -1050,4 +1096,11 @@ def _is_new(names: dict[str, Value], name: str, ends: list[dict[str, Value]]) ->
     return name not in names
 
 
+_GENERIC = frozenset(
+    {"Callable", "Optional", "Union", "tuple", "Tuple", "list", "List", "Sequence", "Annotated",
+     "Literal", "dict", "Dict", "Mapping", "type", "Type", "Iterable"} | tables.JAXTYPING
+)
+# Builtins that the modules people import with a star define too.
+_SHADOWED_BY_STAR = frozenset({"abs", "max", "min", "pow", "round", "sum", "any", "all", "divmod"})
+_MODULES = frozenset(tables.ALIASES.values()) | {"jax", "numpy", "math", "functools", "operator"}
 _BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)

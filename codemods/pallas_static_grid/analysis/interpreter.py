@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from pallas_static_grid.analysis import parameters, reach
+from pallas_static_grid.analysis.contexts import Context
 from pallas_static_grid.analysis.expressions import Expressions
 from pallas_static_grid.analysis.imports import bind_import, bind_import_from
-from pallas_static_grid.analysis.joins import freeze, join, join_names, widen
+from pallas_static_grid.analysis.joins import forget, freeze, join, join_names, widen
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.project import Project
 from pallas_static_grid.analysis.scopes import Fact, Scope
@@ -24,6 +26,7 @@ from pallas_static_grid.analysis.values import (
     Class,
     Const,
     Dict,
+    Float,
     Function,
     GridSpec,
     Instance,
@@ -32,6 +35,7 @@ from pallas_static_grid.analysis.values import (
     LaunchSite,
     ModuleValue,
     Partial,
+    Returning,
     Sequence,
     Trace,
     Transformed,
@@ -60,21 +64,23 @@ class Frame:
     """False while a callee is run only for what it returns."""
     call: ast.Call | None = None
     caller: Frame | None = None
-    given: tuple[Value, ...] = ()
-    """The values that the call handed in, as they are (for wrappers)."""
     returns: list[Value] = field(default_factory=list)
     yields: bool = False
+    yielded: list[Value] = field(default_factory=list)
     loop_exits: list[dict[str, Value]] = field(default_factory=list)
     root: ast.AST | None = None
     """The function whose canonical run this is part of."""
 
 
-@dataclass(eq=False, slots=True)
-class Context:
-    """The arguments of one call in sight, by parameter name."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Handed:
+    """A value that a call handed to a function in sight, with its expression."""
 
-    bound: dict[str, Value]
-    step: Step
+    value: Value
+    callee: ast.AST
+    call: ast.Call
+    caller: Frame
+    source: ast.expr | None
 
 
 class Interpreter(Expressions):
@@ -106,6 +112,15 @@ class Interpreter(Expressions):
         self.site_runs: dict[ast.AST, int] = {}
         self.spec_scopes: dict[ast.AST, tuple[Scope, ast.AST | None]] = {}
         self.run_id = 0
+        self.muted = 0
+        self.untouched: list[Transformed] = []
+        self.touched: set[int] = set()
+        self.kept_steps: list[Step] = []
+        self.extra_contexts: dict[ast.AST, list[tuple[dict[str, Value], Step]]] = {}
+        self.wrapper_names: dict[int, set[str]] = {}
+        self.handed: dict[int, list[Handed]] = {}
+        self.guesses: dict[ast.AST, Value | None] = {}
+        self.recursed: set[ast.AST] = set()
 
     # --- running ---------------------------------------------------------------------------
 
@@ -152,6 +167,7 @@ class Interpreter(Expressions):
             for name, value in bound.items():
                 self.bind(scope, name, value)
             self.body(node)
+            self.touch_untouched()
         finally:
             self.frames.pop()
 
@@ -176,6 +192,8 @@ class Interpreter(Expressions):
         saved, self.frames = self.frames, [frame]
         try:
             self.block(module.tree.body)
+            if canonical:
+                self.touch_untouched()
         finally:
             self.frames = saved
         return scope
@@ -240,7 +258,7 @@ class Interpreter(Expressions):
 
     def step(self, node: ast.AST, reason: str) -> Step:
         """A step at a node of the running module."""
-        module = self.frame.module
+        module = self.frame.module if self.frames else self.module
         line = getattr(node, "lineno", 1)
         return Step(module.path, line, module.line_text(line), reason)
 
@@ -384,6 +402,19 @@ class Interpreter(Expressions):
         for decorator in reversed(node.decorator_list):
             value = self.decorate(decorator, value)
         self.bind(self.scope, node.name, value)
+        if value is not function and self.frame.canonical:
+            self.call_decorated(function, value)
+
+    def call_decorated(self, function: Function, value: Value) -> None:
+        """Call what a decorator made of a function, as callers out of sight may."""
+        if isinstance(value, Function) and value.node is function.node:
+            return
+        if not isinstance(value, Function | Transformed | Partial | Instance):
+            return
+        args = parameters.placeholders(self, function)
+        if isinstance(self.scope.node, ast.ClassDef):
+            args = args[1:]
+        self.call_value(value, args, {}, None)
 
     stmt_AsyncFunctionDef = stmt_FunctionDef
 
@@ -661,6 +692,9 @@ class Interpreter(Expressions):
                         self.narrow_compare(a, operator, b, outcome, test)
             case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kind]):
                 self.narrow_isinstance(name, kind, outcome)
+            case ast.Call(func=ast.Name(id="callable"), args=[ast.Name(id=name)]):
+                self.narrow_options(name, lambda option: (
+                    isinstance(option, _CALLABLE) == outcome or isinstance(option, Unknown)))
             case ast.Name(id=name):
                 self.narrow_truth(name, outcome)
             case ast.BinOp(op=ast.Mod()) if not outcome:
@@ -727,6 +761,16 @@ class Interpreter(Expressions):
                 self.scope.names[name] = kept[0] if len(kept) == 1 else replace(
                     value, options=tuple(kept))
 
+    def narrow_options(self, name: str, keep: Callable[[Value], bool]) -> None:
+        """Keep the alternatives of a name that a test lets through."""
+        value = self.scope.names.get(name)
+        if value is None:
+            return
+        kept = [option for option in options(value) if keep(option)]
+        if kept:
+            self.scope.names[name] = kept[0] if len(kept) == 1 else Union(
+                tuple(kept), trace=value.trace)
+
     def narrow_isinstance(self, name: str, kind: ast.expr, outcome: bool) -> None:
         """`isinstance(name, kind)` is `outcome`."""
         value = self.scope.names.get(name)
@@ -741,7 +785,9 @@ class Interpreter(Expressions):
                     kept.append(Int(atom, trace=option.trace))
                 else:
                     kept.append(option)
-            elif wanted == "int" and isinstance(option, Int) != outcome:
+            elif wanted in _KINDS and not isinstance(option, Unknown) and (
+                isinstance(option, _KINDS[wanted]) != outcome
+            ):
                 continue
             else:
                 kept.append(option)
@@ -760,17 +806,51 @@ class Interpreter(Expressions):
         kwargs = kwargs or {}
         node = function.node
         bound = parameters.bind_call(self, function, args, kwargs, starred, double_starred)
-        if self.frame.canonical and function.module is self.module:
+        if not self.muted and function.module is self.module:
             self.record_context(function, bound, call)
-        running = sum(1 for frame in self.frames if frame.node is node)
-        if running > (0 if self.heavy() else 1) or len(self.frames) > MAX_DEPTH:
-            return Unknown(f"`{function.name}` calls itself",
-                           trace=self.trace(call or node, f"`{function.name}` calls itself"))
+        if call is not None:
+            for value, source in _given(args, kwargs, starred, double_starred, call):
+                entry = Handed(value, node, call, self.frame, source)
+                self.handed.setdefault(id(value), []).append(entry)
+        running = any(frame.node is node and frame.scope.node is node for frame in self.frames)
+        if running or len(self.frames) > MAX_DEPTH:
+            self.recursed.add(node)
+            guess = self.guesses.get(node)
+            return guess if guess is not None else Unknown(
+                f"`{function.name}` calls itself",
+                trace=self.trace(call or node, f"`{function.name}` calls itself"))
+        result = self.inline(function, bound, call)
+        if node in self.recursed and not self.guesses.get(node):
+            result = self.recursive(function, bound, call, result)
+        return result
+
+    def recursive(
+        self, function: Function, bound: dict[str, Value], call: ast.Call | None, first: Value
+    ) -> Value:
+        """The result of a function that calls itself: a guess from the other returns, checked."""
+        node = function.node
+        need = f"`{function.name}` calls itself"
+        known = [o for o in options(first) if not (isinstance(o, Unknown) and o.need == need)]
+        if not known:
+            return first
+        guess = forget(self.join_values(known), self.fresh)
+        self.guesses[node] = guess
+        try:
+            names = {k: forget(v, self.fresh) for k, v in bound.items()}
+            again = forget(self.inline(function, names, call), self.fresh)
+        finally:
+            self.guesses[node] = None
+            self.recursed.discard(node)
+        return replace(guess, trace=first.trace) if freeze(again) == freeze(guess) else again
+
+    def inline(
+        self, function: Function, bound: dict[str, Value], call: ast.Call | None
+    ) -> Value:
+        """Run a body for what it returns."""
+        node = function.node
         scope = Scope(function.scope, node, function.qualname)
         frame = Frame(scope, function.module, node, canonical=False, call=call,
-                      caller=self.frame, given=tuple(_given(args, kwargs, starred,
-                                                            double_starred)),
-                      root=self.frame.root)
+                      caller=self.frame, root=self.frame.root)
         frame.yields = not isinstance(node, ast.Lambda) and reach.is_generator(node)
         saved = self.differentiating
         if function.custom_rule:
@@ -779,20 +859,18 @@ class Interpreter(Expressions):
         try:
             for name, value in bound.items():
                 self.bind(scope, name, value)
-            if frame.yields:
-                return Unknown(f"`{function.name}` is a generator")
             self.body(node)
         finally:
             self.frames.pop()
             self.differentiating = saved
+        if frame.yields:
+            if frame.yielded:
+                return Sequence(self.join_values(frame.yielded))
+            return Unknown(f"`{function.name}` yields nothing in sight")
         if not frame.returns:
             return Unknown(f"`{function.name}` does not return",
                            trace=self.trace(call or node, f"`{function.name}` does not return"))
         return self.join_values(frame.returns)
-
-    def heavy(self) -> bool:
-        """Whether so much was run that recursion is cut at once."""
-        return self.statements > MAX_STATEMENTS // 4
 
     def record_context(
         self, function: Function, bound: dict[str, Value], call: ast.AST | None
@@ -806,14 +884,20 @@ class Interpreter(Expressions):
 
 def _given(
     args: list[Value], kwargs: dict[str, Value], starred: Value | None,
-    double_starred: Value | None,
-) -> list[Value]:
-    given = [*args, *kwargs.values()]
+    double_starred: Value | None, call: ast.Call,
+) -> list[tuple[Value, ast.expr | None]]:
+    """The values of a call beside their expressions, where those are in sight."""
+    sources: list[ast.expr | None] = [None] * len(args)
+    if not any(isinstance(a, ast.Starred) for a in call.args) and len(call.args) == len(args):
+        sources = list(call.args)
+    written = {k.arg: k.value for k in call.keywords if k.arg}
+    out = list(zip(args, sources, strict=True))
+    out += [(value, written.get(name)) for name, value in kwargs.items()]
     if isinstance(starred, Tuple):
-        given.extend(starred.items)
+        out += [(value, None) for value in starred.items]
     if isinstance(double_starred, Dict):
-        given.extend(value for _, value in double_starred.items)
-    return given
+        out += [(value, None) for _, value in double_starred.items]
+    return out
 
 
 def _chain(scope: Scope) -> list[Scope]:
@@ -828,7 +912,7 @@ def _chain(scope: Scope) -> list[Scope]:
 def replace_frame(frame: Frame, scope: Scope) -> Frame:
     """The same run in an inner scope (a class body)."""
     return Frame(scope, frame.module, scope.node, frame.canonical, frame.call, frame.caller,
-                 frame.given, root=frame.root)
+                 root=frame.root)
 
 
 def _as_load(node: ast.expr) -> ast.expr:
@@ -847,6 +931,16 @@ def _irrefutable(pattern: ast.pattern) -> bool:
     return isinstance(pattern, ast.MatchAs) and pattern.pattern is None
 
 
+_CALLABLE = (Function, Partial, Transformed, Returning, Class)
+_KINDS: dict[str, type[Value] | tuple[type[Value], ...]] = {
+    "int": Int,
+    "float": Float,
+    "tuple": (Tuple, Sequence),
+    "list": (Tuple, Sequence),
+    "(list, tuple)": (Tuple, Sequence),
+    "(tuple, list)": (Tuple, Sequence),
+    "dict": Dict,
+}
 _COMPARE: dict[tuple[type[ast.cmpop], bool], str] = {
     (ast.Eq, True): "eq",
     (ast.NotEq, False): "eq",
@@ -859,6 +953,4 @@ _COMPARE: dict[tuple[type[ast.cmpop], bool], str] = {
     (ast.Gt, True): "gt",
     (ast.LtE, False): "gt",
 }
-__all__ = [
-    "Context", "Frame", "Interpreter", "ModuleValue", "Op", "Transformed",
-]
+__all__ = ["Frame", "Interpreter"]

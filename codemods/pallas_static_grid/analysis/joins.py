@@ -121,18 +121,29 @@ def _union(a: Value, b: Value, fresh: Fresh) -> Value:
                 break
             if same(option, other):
                 break
-            if type(option) is type(other) and isinstance(
-                option, Int | Tuple | Array | Float | Sequence | Instance
-            ):
-                merged = join(other, option, fresh)
-                if not isinstance(merged, Union):
-                    kept[index] = merged
-                    break
+            if _mergeable(option, other):
+                kept[index] = join(other, option, fresh)
+                break
         else:
             kept.append(option)
     if len(kept) > MAX_OPTIONS:
         return Unknown("too many different values meet here", trace=a.trace)
     return kept[0] if len(kept) == 1 else Union(tuple(kept), trace=a.trace or b.trace)
+
+
+def _mergeable(a: Value, b: Value) -> bool:
+    """Whether `join` makes one value of these two, without a union of them."""
+    match a, b:
+        case (Int(), Int()) | (Float(), Float()) | (Sequence(), Sequence()):
+            return True
+        case (Tuple(), Tuple()):
+            return len(a.items) == len(b.items)
+        case (Array(), Array()):
+            return a.numpy == b.numpy
+        case (Instance(), Instance()):
+            return a.cls.node is b.cls.node
+        case _:
+            return False
 
 
 def join_names(

@@ -170,6 +170,8 @@ class SpecFacts:
     """Whether another launch uses the same spec object."""
     local: bool = False
     """Whether the building call stands in the function that launches."""
+    hidden_map: bool = False
+    """Whether there is an index map that is not in sight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +236,8 @@ class AxisFacts:
     bound: str | None
     bound_kind: str | None
     semantics: Semantics
+    line: int = 0
+    floating: bool = False
     grid_one: bool = False
     """Whether the bound is the literal 1."""
 
@@ -307,9 +311,12 @@ class LaunchShape:
     outputs: tuple[OutputFacts, ...] | None
     alias_keys: tuple[AliasKey, ...] | None
     """None where they are not in sight."""
+    alias_line: int
     calls: tuple[CallFacts, ...]
     has_scratch: bool
     differentiated: tuple[Step, ...]
+    hidden: bool
+    """Whether arguments come from out of sight."""
     decorator: bool
     shares_grid_spec: bool
     counts: tuple[CountOperand | None, ...]

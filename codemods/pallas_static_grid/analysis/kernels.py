@@ -92,9 +92,11 @@ def launch_shape(facts: LaunchFacts) -> LaunchShape | None:
         operands_complete=complete,
         outputs=outputs_of(facts, len(axes), operands, prefetch),
         alias_keys=alias_keys(site),
+        alias_line=_line(site, "input_output_aliases"),
         calls=call_facts(site),
         has_scratch=scratch is not None and not _is_empty(scratch.value),
         differentiated=tuple(site.differentiated),
+        hidden=_is_hidden(site),
         decorator=_is_decorator(site),
         shares_grid_spec=spec is not None and _spec_shared(facts, spec.node),
         counts=count_operands(facts, axes, operands),
@@ -145,10 +147,22 @@ def _bound_to_names(function: ast.AST, nodes: list[ast.AST]) -> list[ast.AST]:
     ]
 
 
+def _is_hidden(site: LaunchSite) -> bool:
+    """Whether arguments come by `**` from out of sight."""
+    nodes = [site.node, *(spec.node for spec in site.grid_specs())]
+    starred = any(keyword.arg is None for node in nodes for keyword in node.keywords)
+    return starred and site.args.get("out_shape") is None
+
+
 def _code(module: ModuleContext, arg: Arg | None) -> Code | None:
     if arg is None or arg.node is None:
         return None
     return Code(Span(*module.span(arg.node)), module.segment(arg.node))
+
+
+def _line(site: LaunchSite, name: str) -> int:
+    arg = site.args.get(name)
+    return site.node.lineno if arg is None or arg.node is None else arg.node.lineno
 
 
 def _text(module: ModuleContext, arg: Arg | None) -> str | None:
@@ -215,7 +229,8 @@ def kernel_facts(facts: LaunchFacts, argument: Arg) -> KernelFacts | None:
         keywords = _keywords(module, value)
         value = value.func
     if not isinstance(value, Function):
-        return KernelFacts("unseen", "def", "", code)
+        line = facts.site.node.lineno if node is None else node.lineno
+        return KernelFacts("unseen", "def", "", code, line=line)
     return _function_facts(facts, value, code, partial, positionals, keywords, node)
 
 

@@ -14,7 +14,17 @@ from pallas_static_grid.analysis.kernel_facts import (
     Semantics,
 )
 from pallas_static_grid.analysis.modules import ModuleContext
-from pallas_static_grid.analysis.values import Arg, Function, LaunchSite, Partial, Tuple
+from pallas_static_grid.analysis.values import (
+    Arg,
+    Array,
+    Float,
+    Function,
+    LaunchSite,
+    Partial,
+    Tuple,
+    Value,
+    options,
+)
 from pallas_static_grid.model import Span
 
 _SEMANTICS: dict[str, Semantics] = {
@@ -71,10 +81,19 @@ def axes_of(facts: LaunchFacts, display: ast.Tuple | ast.List | None) -> tuple[A
                 None if bound is None else bound.expression,
                 None if bound is None else bound.kind,
                 semantics[dim.index],
+                facts.launch.line if node is None else node.lineno,
+                dim.index < len(facts.dims) and _is_float(facts.dims[dim.index]),
                 bound is not None and bound.expression == "1",
             )
         )
     return tuple(out)
+
+
+def _is_float(value: Value) -> bool:
+    return any(
+        isinstance(v, Float) or (isinstance(v, Array) and (v.dtype or "").startswith("float"))
+        for v in options(value)
+    )
 
 
 def _code(module: ModuleContext, node: ast.expr) -> Code:

@@ -63,12 +63,10 @@ def _facts(facts: LaunchFacts, spec: BlockSpec, rank: int) -> SpecFacts:
     index_map: MapFacts | None = None
     if mapped and spec.index_map is not None:
         index_map = map_facts(module, spec.index_map, rank)
-        if index_map is None:
-            plain = False
     return SpecFacts(
         Span(*module.span(spec.node)) if here else None,
         spec.node.lineno,
-        plain and (not shaped or entries is not None or index_map is None),
+        plain,
         entries,
         _code(module, block) if shaped else None,
         _squeezed(block) if shaped else (),
@@ -77,6 +75,7 @@ def _facts(facts: LaunchFacts, spec: BlockSpec, rank: int) -> SpecFacts:
         name,
         _used_elsewhere(facts, spec),
         here and _is_local(facts, spec),
+        mapped and index_map is None,
     )
 
 

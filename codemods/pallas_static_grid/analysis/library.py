@@ -15,6 +15,7 @@ from pallas_static_grid.analysis.values import (
     Array,
     Const,
     Dict,
+    External,
     Float,
     Instance,
     Int,
@@ -111,8 +112,6 @@ def _bool_function(run: Interpreter, name: str, args: list[Value], node: ast.AST
 
 
 def _isinstance(value: Value, kind: Value) -> bool | None:
-    from pallas_static_grid.analysis.values import External
-
     name = kind.name if isinstance(kind, External) else None
     if isinstance(value, Unknown | Union) or name is None:
         return None
@@ -488,8 +487,11 @@ def _dict_method(name: str):  # type: ignore[no-untyped-def]
             have = dict(base.items)
             if key is not None and key[0] in have:
                 return have[key[0]]
+            default = args[1] if len(args) > 1 else Const(None)
             if key is not None and base.complete:
-                return args[1] if len(args) > 1 else Const(None)
+                return default
+            if base.complete and values:
+                return run.join_values([*values, default])
             return run.unknown_of(node, *args[1:])
         if name == "copy":
             return base
@@ -506,13 +508,60 @@ def _dict_method(name: str):  # type: ignore[no-untyped-def]
     return handler
 
 
-def _next_multiple(
+def _next(run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """`next(iterator, default)`."""
+    if not args:
+        return Unknown("nothing")
+    elem = run.iterated(args[0], node)
+    return run.join_values([elem, args[1]]) if len(args) > 1 else elem
+
+
+def _itertools(
     run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
-    if len(args) == 2 and isinstance(args[0], Int) and isinstance(args[1], Int):
-        a, b = args[0].expr, args[1].expr
-        return Int(op("mul", op("cdiv", a, b), b))
-    return run.unknown_of(node, *args)
+    """`itertools.product`: tuples with one element of each argument."""
+    return Sequence(Tuple(tuple(run.iterated(a, node) for a in args)))
+
+
+def _accumulate(
+    run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """`itertools.accumulate`: sums (or what the function makes) of the elements so far."""
+    if not args:
+        return Unknown("nothing")
+    elem = run.iterated(args[0], node)
+    func = args[1] if len(args) > 1 else kwargs.get("func")
+    if func is not None:
+        return Sequence(run.join_values([elem, run.call_value(func, [elem, elem], {}, None)]))
+    if isinstance(elem, Int):
+        return Sequence(Int(run.fresh(run.segment(node), static=True)))
+    return Sequence(run.binary(ast.Add(), elem, elem, node))
+
+
+def _chain(run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """`itertools.chain`."""
+    if args and all(isinstance(a, Tuple) for a in args):
+        return Tuple(tuple(v for a in args if isinstance(a, Tuple) for v in a.items))
+    return Sequence(run.join_values([run.iterated(a, node) for a in args])) if args else Tuple(())
+
+
+def _broadcast_shapes(
+    run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    return Sequence(Int(run.fresh("a length", static=True, lo=Num(0))))
+
+
+def _devices(
+    run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    return Sequence(External("jax.Device"))
+
+
+def _namespace(
+    run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """`types.SimpleNamespace(**fields)`: read like a dict of attributes."""
+    return Dict(tuple(kwargs.items()), namespace=True)
 
 
 _SPECIAL = {
@@ -563,6 +612,18 @@ _SPECIAL = {
     "dataclasses.replace": _replace,
     "namedtuple._replace": _replace,
     "getattr": _getattr,
+    "next": _next,
+    "iter": _first,
+    "itertools.product": _itertools,
+    "itertools.accumulate": _accumulate,
+    "itertools.chain": _chain,
+    "np.broadcast_shapes": _broadcast_shapes,
+    "jnp.broadcast_shapes": _broadcast_shapes,
+    "lax.broadcast_shapes": _broadcast_shapes,
+    "jax.devices": _devices,
+    "jax.local_devices": _devices,
+    "types.SimpleNamespace": _namespace,
+    "argparse.Namespace": _namespace,
     "dict.get": _dict_method("get"),
     "dict.pop": _dict_method("pop"),
     "dict.setdefault": _dict_method("setdefault"),

@@ -11,10 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pallas_static_grid.analysis import tables
+from pallas_static_grid.analysis.contexts import Context
 from pallas_static_grid.analysis.joins import join
 from pallas_static_grid.analysis.symbolic import Atom, Num
 from pallas_static_grid.analysis.values import (
     Array,
+    Annotation,
     BlockSpec,
     Class,
     Const,
@@ -29,6 +31,7 @@ from pallas_static_grid.analysis.values import (
     Launcher,
     ModuleValue,
     Partial,
+    Returning,
     Sequence,
     Struct,
     Trace,
@@ -111,9 +114,11 @@ def bind_call(
     extra = {k: v for k, v in named.items() if k not in names}
     bound.update({k: v for k, v in named.items() if k in names})
     defaults = default_nodes(spec)
+    omitted: set[str] = set()
     for arg in all_args(spec):
         if arg.arg in bound:
             continue
+        omitted.add(arg.arg)
         if (hidden and arg in positional) or open_ended:
             elem = starred.elem if isinstance(starred, Sequence) else None
             bound[arg.arg] = elem or Unknown(f"what `{arg.arg}` is given is out of sight")
@@ -128,9 +133,24 @@ def bind_call(
     if spec.kwarg is not None:
         bound[spec.kwarg.arg] = Dict(tuple(extra.items()), complete=not open_ended)
     if function.jit is not None:
+        # What the call leaves out keeps its default: `jit` never sees it.
         for name, value in bound.items():
-            bound[name] = jitted_parameter(run, function, function.jit, name, value)
+            if name not in omitted or isinstance(value, Unknown):
+                bound[name] = jitted_parameter(run, function, function.jit, name, value)
     return bound
+
+
+def placeholders(run: Interpreter, function: Function) -> list[Value]:
+    """Positional arguments as callers out of sight may give them."""
+    spec = function.node.args
+    out: list[Value] = []
+    for arg in [*spec.posonlyargs, *spec.args]:
+        reason = f"`{arg.arg}` is whatever the callers of `{function.name}` pass"
+        told = from_annotation(run, arg.annotation, arg.arg, f"{function.qualname}:{arg.arg}",
+                               function)
+        out.append(told if told is not None else Unknown(
+            reason, trace=_def_trace(function, reason)))
+    return out
 
 
 def default_value(run: Interpreter, function: Function, node: ast.expr) -> Value:
@@ -235,6 +255,8 @@ def judge(run: Interpreter, function: Function) -> dict[str, Value]:
     spec = function.node.args
     contexts = list(run.contexts.get(function.node, {}).values())
     contexts = [c for c in contexts if c.bound]
+    extra = run.extra_contexts.get(function.node, ())
+    contexts += [Context(b, step) for b, step in extra]
     bound: dict[str, Value] = {}
     names = [a.arg for a in all_args(spec)]
     if spec.vararg:
@@ -244,32 +266,52 @@ def judge(run: Interpreter, function: Function) -> dict[str, Value]:
     by_name = {a.arg: a for a in [*all_args(spec), *(x for x in (spec.vararg, spec.kwarg) if x)]}
     jit = function.jit or run.wrapped_jit.get(function.node)
     for index, name in enumerate(names):
-        if index == 0 and is_method(function) and not _decorated(function.node, "classmethod"):
-            bound[name] = self_instance(run, function, contexts, name)
+        if index == 0 and is_method(function):
+            bound[name] = self_value(run, function)
             continue
         value = _from_contexts(run, function, contexts, name)
+        if value is None and function.node in run.rules:
+            value = _from_rule(run, function, index, name)
         bound[name] = _judge_one(run, function, by_name[name], value, jit)
     return bound
 
 
-def self_instance(
-    run: Interpreter, function: Function, contexts: list[object], name: str
-) -> Value:
-    """What `self` is in a method."""
+def self_value(run: Interpreter, function: Function) -> Value:
+    """What `self` (or `cls`) is in a method."""
     node = function.scope.node
     assert isinstance(node, ast.ClassDef)
     cls = Class(node, function.module, function.scope, function.scope.qualname)
+    if _decorated(function.node, "classmethod"):
+        return cls
     return run.instance_of(cls, f"{function.scope.qualname}.self")
 
 
-def _from_contexts(
-    run: Interpreter, function: Function, contexts: list[object], name: str
-) -> Value | None:
-    from pallas_static_grid.analysis.interpreter import Context
+def _from_rule(run: Interpreter, function: Function, index: int, name: str) -> Value | None:
+    """A parameter of a custom derivative rule: as the function has it, or traced."""
+    base, kind, nondiff = run.rules[function.node]
+    if base.node not in run.closures:
+        return None
+    params = [a.arg for a in [*base.node.args.posonlyargs, *base.node.args.args]]
+    ident = f"{function.qualname}:{name}"
+    trace = _def_trace(function, f"`{function.name}` is a derivative rule of `{base.name}`")
+    judged = judge(run, base)
+    if kind == "bwd":
+        if index < len(nondiff) and nondiff[index] < len(params):
+            return generalize(run, judged[params[nondiff[index]]], ident, name)
+        return Array(ident, text=name, trace=trace)
+    if index >= len(params):
+        return None
+    value = judged[params[index]]
+    if index in nondiff:
+        return generalize(run, value, ident, name)
+    return traced(run, value, ident, name, trace)
 
+
+def _from_contexts(
+    run: Interpreter, function: Function, contexts: list[Context], name: str
+) -> Value | None:
     out: Value | None = None
     for context in contexts:
-        assert isinstance(context, Context)
         if name not in context.bound:
             continue
         value = context.bound[name]
@@ -310,12 +352,13 @@ def _judge_one(
             if isinstance(told, Instance | Tuple | Sequence | Union):
                 inner = told
             out = jitted_parameter(run, function, jit, name, inner)
-            if isinstance(default, ast.Constant) and default.value is None and not (
-                isinstance(out, Union)
-            ):
-                out = Union((Const(None, trace=out.trace), out), trace=out.trace)
+            if default is not None and not isinstance(out, Union):
+                kept = default_value(run, function, default)
+                if isinstance(kept, Const | Int | Tuple):
+                    kept = generalize(run, kept, ident, name)
+                    out = Union((replace(kept, trace=out.trace), out), trace=out.trace)
             return out
-        return jitted_parameter(run, function, jit, name, inner)
+        return value
     if value is not None and not _has_unknown(value):
         return value
     told = from_annotation(run, arg.annotation, name, ident, function)
@@ -498,6 +541,9 @@ def annotated_by(
             return Array(ident, text=name, trace=trace)
         if target.name == "int":
             return Int(Atom(("param", ident), name, static=True), trace=trace)
+    if isinstance(target, Annotation):
+        with run.inside(target.module):
+            return from_annotation(run, target.node, name, ident)
     if isinstance(target, Class):
         instance = run.instance_of(target, ident)
         return replace(instance, trace=trace)
@@ -515,6 +561,10 @@ def _annotated_union(
     out = values[0]
     for value in values[1:]:
         out = join(out, value, run.fresh)
+    kinds = {type(o) for o in options(out)}
+    if Int in kinds and Array in kinds:
+        reason = f"`{name}` may be an int or an array, its annotation says"
+        return Unknown(reason, trace=trace)
     return out
 
 
@@ -545,6 +595,9 @@ def _subscripted(
             for i, e in enumerate(elements)
         )
         return Tuple(items, trace=trace)
+    if head == "Callable" and len(elements) == 2:
+        told = from_annotation(run, elements[1], f"what `{name}` returns", f"{ident}()", function)
+        return Returning(told, trace=trace) if told is not None else None
     if head in {"Sequence", "list", "List", "Iterable"}:
         elem = from_annotation(run, elements[0], f"{name}[...]", f"{ident}[]", function)
         return Sequence(elem or Unknown(f"an element of `{name}`"), trace=trace)
@@ -557,6 +610,10 @@ def _text(node: ast.expr) -> str:
 
 # --- use --------------------------------------------------------------------------------------
 
+_ARRAY_USES = frozenset(
+    {"shape", "dtype", "at", "astype", "sum", "max", "min", "reshape", "ravel", "cumsum", "prod",
+     "argmax", "argmin", "argsort", "transpose", "mean", "T", "any", "all", "nonzero", "squeeze"}
+)
 _SHAPE_CALLS = frozenset(
     {"BlockSpec", "ShapeDtypeStruct", "VMEM", "SMEM", "zeros", "ones", "full", "empty",
      "broadcast_to", "broadcasted_iota", "Buffered"}
@@ -581,8 +638,10 @@ def from_use(run: Interpreter, function: Function, name: str, ident: str) -> Val
                 isinstance(inner, ast.Attribute)
                 and isinstance(inner.value, ast.Name)
                 and inner.value.id == name
-                and inner.attr in {"shape", "dtype", "at", "astype"}
+                and inner.attr in _ARRAY_USES
             ):
+                array = inner
+            if isinstance(inner, ast.Call) and _is_operand(inner, name):
                 array = inner
     if array is not None:
         module = function.module
@@ -590,6 +649,18 @@ def from_use(run: Interpreter, function: Function, name: str, ident: str) -> Val
         step = Step(module.path, line, module.line_text(line), f"`{name}` is used as an array")
         return Array(ident, text=name, trace=Trace(step))
     return None
+
+
+def _is_operand(call: ast.Call, name: str) -> bool:
+    """Whether `name` is an operand of a launch: `pl.pallas_call(...)(name)`."""
+    func = call.func
+    if not isinstance(func, ast.Call):
+        return False
+    inner = func.func
+    head = inner.attr if isinstance(inner, ast.Attribute) else getattr(inner, "id", "")
+    return head in {"pallas_call"} and any(
+        isinstance(arg, ast.Name) and arg.id == name for arg in call.args
+    )
 
 
 def _int_use(call: ast.Call, name: str) -> str | None:

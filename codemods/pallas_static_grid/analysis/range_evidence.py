@@ -55,6 +55,10 @@ class Piece:
     what: str
     """What the steps stay within: "the blocks of `x`", "`ids`"."""
     positive: tuple[Sym, ...] = ()
+    in_sight: bool = False
+    """Whether the length is computed in sight (and not just that of some array)."""
+    words: str = ""
+    """The code around the evidence, for the names that it uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,7 @@ class _Search:
         words: tuple[str, str],
         *,
         natural: bool,
+        in_sight: bool = False,
     ) -> None:
         """Draw what follows from one index that must not exceed `limit`."""
         reason, what = words
@@ -96,10 +101,16 @@ class _Search:
             if isinstance(found, Solved):
                 step = _step(module, node, reason)
                 self.pieces.setdefault(axis, []).append(
-                    Piece(found.form, step, what, found.positive)
+                    Piece(found.form, step, what, found.positive, in_sight, self.code(step_at))
                 )
             elif isinstance(found, Unsolved) and found.why:
                 self.reject(axis, module, node, f"{found.why}, so {what} give no bound")
+
+    def code(self, step_at: tuple[ModuleContext, ast.AST]) -> str:
+        """The text of the expression or the line that holds the evidence."""
+        module, node = step_at
+        line = module.line_text(getattr(node, "lineno", 1))
+        return f"{line} {module.segment(node)}" if isinstance(node, ast.expr) else line
 
     def reject(self, axis: int, module: ModuleContext, node: ast.AST, reason: str) -> None:
         """Remember what does not count."""
@@ -308,6 +319,7 @@ def _table_access(search: _Search, access: Access) -> None:
             (access.module, access.node),
             (f"every step {verb} {part} {preposition} {along}", along),
             natural=False,
+            in_sight=ref.shape is not None,
         )
 
 

@@ -6,7 +6,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pallas_static_grid.analysis import tables
+from pallas_static_grid.analysis import reach, tables
+from pallas_static_grid.analysis.scopes import Scope
 from pallas_static_grid.analysis.values import (
     Arg,
     Array,
@@ -135,9 +136,10 @@ class Recording:
         """Note a launch and give what it returns."""
         api = tables.LAUNCH_FUNCTIONS[name]
         frame = self.frame
-        outer = self.wrapper_frame(given)
+        outer = None if frame.canonical else self.wrapper_call(given)
         if outer is not None:
-            return self.record_wrapper(outer, given, hidden)
+            self.opaque_sites.add(node)
+            return self.record_wrapper(*outer, given)
         grid = given.get("grid") or given.get("grid_spec")
         if api == "kernel" and grid is None and not hidden:
             return Launcher(LaunchSite(node, frame.module, api, frame.scope.qualname,
@@ -151,13 +153,15 @@ class Recording:
                               self.scope.snapshot(), dict(given))
             self.sites[node] = site
         if frame.canonical or site.function_node is None:
-            site.function = frame.scope.qualname
-            site.function_node = frame.root
-            site.scope = self.scope.snapshot()
+            made = self.partials.get(node)
+            home = made[1] if made is not None else frame
+            site.function = home.scope.qualname
+            site.function_node = home.root
+            site.scope = home.scope.snapshot()
             site.args = self.joined_args(site, given) if frame.canonical else dict(given)
             if hidden:
                 self.hidden_args.add(node)
-        if frame.canonical and self.handed_in(given):
+        if self.handed_in(given):
             self.opaque_sites.add(node)
         self.note_specs(given)
         self.note_differentiation(site)
@@ -199,54 +203,88 @@ class Recording:
     # --- wrappers ------------------------------------------------------------------------------
 
     def handed_in(self: Interpreter, given: dict[str, Arg]) -> bool:
-        """Whether the grid of a launch is a parameter of the function around it, unchanged."""
+        """Whether the grid of a launch is a parameter of a function around it, unchanged."""
         arg = given.get("grid") or given.get("grid_spec")
-        node = self.frame.node
-        spec = getattr(node, "args", None)
-        if not isinstance(spec, ast.arguments):
+        spec = getattr(self.frame.node, "args", None)
+        names: set[str] = set()
+        if isinstance(spec, ast.arguments):
+            names = {a.arg for a in [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]}
+        if arg is not None and isinstance(arg.node, ast.Name) and arg.node.id in names:
+            return _is_parameter(self.scope, arg.node.id)
+        if arg is not None and arg.node is not None:
+            # A parameter of a function further out, seen through its closure.
+            return isinstance(arg.node, ast.Name) and self.is_outer_parameter(arg.node.id)
+        holder = next((a.holder for a in given.values() if a.holder is not None), None)
+        return holder is not None and any(
+            k.arg is None and isinstance(k.value, ast.Name) and self.is_open_kwargs(k.value.id)
+            for k in holder.keywords
+        )
+
+    def owner_of(self: Interpreter, name: str) -> Scope | None:
+        """The scope that binds a name, from here outwards."""
+        scope: Scope | None = self.scope
+        while scope is not None and name not in scope.history:
+            scope = scope.parent
+        return scope
+
+    def is_outer_parameter(self: Interpreter, name: str) -> bool:
+        """Whether a name is a parameter, bound once, of a function around this one."""
+        scope = self.owner_of(name)
+        spec = getattr(scope.node, "args", None) if scope is not None else None
+        if scope is None or not isinstance(spec, ast.arguments) or scope is self.scope:
             return False
         names = {a.arg for a in [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]}
-        if arg is None:
-            # `**kwargs` of the function around it, handed on.
-            return spec.kwarg is not None and any(
-                k.arg is None and isinstance(k.value, ast.Name) and k.value.id == spec.kwarg.arg
-                for k in given["kernel"].holder.keywords
-            ) if "kernel" in given and given["kernel"].holder is not None else (
-                spec.kwarg is not None)
-        if isinstance(arg.node, ast.Name) and arg.node.id in names:
-            return len(self.scope.history.get(arg.node.id, [])) == 1
-        return False
+        return name in names and len(scope.history.get(name, [])) == 1
 
-    def wrapper_frame(self: Interpreter, given: dict[str, Arg]) -> Frame | None:
-        """The outermost call whose grid argument reaches this launch as it was given."""
+    def is_open_kwargs(self: Interpreter, name: str) -> bool:
+        """Whether a name is the `**kwargs` of a function around."""
+        scope = self.owner_of(name)
+        spec = getattr(scope.node, "args", None) if scope is not None else None
+        return (
+            isinstance(spec, ast.arguments) and spec.kwarg is not None and spec.kwarg.arg == name
+        )
+
+    def wrapper_call(self: Interpreter, given: dict[str, Arg]) -> tuple[ast.Call, Frame] | None:
+        """The outermost call in this module whose grid argument reaches this launch unchanged."""
         arg = given.get("grid") or given.get("grid_spec")
-        frame: Frame | None = self.frame
-        found: Frame | None = None
-        while arg is not None and frame is not None and not frame.canonical:
-            if frame.call is None or not any(arg.value is v for v in frame.given):
-                break
-            found = frame
-            frame = frame.caller
-        if found is None or found.caller is None or not _is_module_frame(self, found):
+        if arg is None:
             return None
+        entries = self.handed.get(id(arg.value), [])
+        owners = _lexical_owners(self.scope)
+        found: tuple[ast.Call, Frame] | None = None
+        for _ in range(8):
+            step = next(
+                (
+                    (entry.call, entry.caller)
+                    for entry in entries
+                    if entry.callee in owners and not (found and entry.call is found[0])
+                ),
+                None,
+            )
+            if step is None:
+                break
+            if step[1].module is self.module:
+                found = step
+            owners = _lexical_owners(step[1].scope)
+            entries = [e for e in entries if e.call is not step[0]]
         return found
 
     def record_wrapper(
-        self: Interpreter, outer: Frame, given: dict[str, Arg], hidden: bool
+        self: Interpreter, call: ast.Call, caller: Frame, given: dict[str, Arg]
     ) -> Value:
         """Note a call of a wrapper as a launch."""
-        call = outer.call
-        assert call is not None and outer.caller is not None
-        caller = outer.caller
         site = self.sites.get(call)
         if site is None:
             site = LaunchSite(call, caller.module, "wrapper", caller.scope.qualname, caller.root,
                               caller.scope.snapshot(), {})
             self.sites[call] = site
-        positions = {id(v): n for n, v in _written(outer, call)}
+        if site.api == "subscript":
+            return Launcher(site)
         args: dict[str, Arg] = {}
         for key, arg in given.items():
-            source = positions.get(id(arg.value))
+            source = next(
+                (e.source for e in self.handed.get(id(arg.value), []) if e.call is call), None
+            )
             args[key] = Arg(arg.value, source, call if source is not None else arg.holder,
                             arg.keyword)
         if caller.canonical or site.function_node is None:
@@ -254,8 +292,41 @@ class Recording:
             site.function_node = caller.root
             site.scope = caller.scope.snapshot()
             site.args = args
+        grid = args.get("grid") or args.get("grid_spec")
+        if grid is not None and isinstance(grid.node, ast.Name) and _is_parameter(
+            caller.scope, grid.node.id
+        ):
+            self.opaque_sites.add(call)
         self.note_specs(given)
         self.note_differentiation(site)
+        return Launcher(site)
+
+    def spec_wrapper(
+        self: Interpreter, func: Function, args: list[Value], kwargs: dict[str, Value],
+        node: ast.Call, result: Value,
+    ) -> Value:
+        """A call of a launching function with a `grid_spec` that it takes apart."""
+        spec = func.node.args
+        names = [a.arg for a in [*spec.posonlyargs, *spec.args]]
+        if func.self_value is not None:
+            names = names[1:]
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        value = given.get("grid_spec")
+        if not isinstance(value, GridSpec) or node in self.sites:
+            return result
+        key = id(func.module)
+        if key not in self.wrapper_names:
+            self.wrapper_names[key] = reach.launching_names(func.module)
+        if func.name not in self.wrapper_names[key]:
+            return result
+        frame = self.frame
+        site = LaunchSite(node, frame.module, "wrapper", frame.scope.qualname, frame.root,
+                          self.scope.snapshot(), {}, wrapper=func)
+        sources = dict(zip(names, node.args, strict=False))
+        sources.update({k.arg: k.value for k in node.keywords if k.arg})
+        site.args = {k: Arg(v, sources.get(k), node) for k, v in given.items()}
+        self.sites[node] = site
+        self.used_specs.add(value.node)
         return Launcher(site)
 
     def subscript_launch(self: Interpreter, node: ast.Call) -> Value | None:
@@ -302,7 +373,7 @@ class Recording:
             source = node.args[0] if node is not None and node.args else None
             site.args["kernel"] = Arg(args[0], source, node)
             return func
-        if node is not None and (self.frame.canonical or not site.calls):
+        if node is not None and self.frame.canonical:
             self.record_operands(site, node, args, starred)
         self.note_differentiation(site)
         return self.launch_result(site, node)
@@ -355,20 +426,22 @@ class Recording:
             self.new_ident("launch"), text="the result", trace=trace)
 
 
-def _is_module_frame(run: Interpreter, frame: Frame) -> bool:
-    caller = frame.caller
-    return caller is not None and caller.module is run.module
+def _is_parameter(scope: Scope, name: str) -> bool:
+    """Whether a name is a parameter of the function of `scope`, bound once."""
+    spec = getattr(scope.node, "args", None)
+    if not isinstance(spec, ast.arguments):
+        return False
+    names = {a.arg for a in [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]}
+    return name in names and len(scope.history.get(name, [])) == 1
 
 
-def _written(frame: Frame, call: ast.Call) -> list[tuple[ast.expr, Value]]:
-    """The argument expressions of a call beside the values that were handed in."""
-    out: list[tuple[ast.expr, Value]] = []
-    plain = not any(isinstance(a, ast.Starred) for a in call.args)
-    if not plain or any(k.arg is None for k in call.keywords):
-        return out
-    sources = [*call.args, *(k.value for k in call.keywords)]
-    if len(sources) == len(frame.given):
-        out = list(zip(sources, frame.given, strict=True))
+def _lexical_owners(scope: Scope) -> set[ast.AST]:
+    """The function that a scope belongs to and those around it."""
+    out: set[ast.AST] = set()
+    link: Scope | None = scope
+    while link is not None:
+        out.add(link.node)
+        link = link.parent
     return out
 
 

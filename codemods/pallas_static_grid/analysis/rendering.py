@@ -57,6 +57,8 @@ class Names:
     facts: Facts
     values: dict[Poly, Text] = field(default_factory=dict)
     """Ints by their normal form."""
+    literals: dict[int, list[str]] = field(default_factory=dict)
+    """Names bound to a known number."""
     arrays: dict[str, Text] = field(default_factory=dict)
     """Arrays by identity."""
     lengths: dict[str, Text] = field(default_factory=dict)
@@ -115,7 +117,7 @@ class Names:
             case Dict(items=items) if depth < 2 and len(items) <= MAX_ITEMS:
                 for key, item in items:
                     if isinstance(key, str):
-                        entry = Text(f'{text.text}["{key}"]', PRIMARY, text.cost + 1)
+                        entry = Text(f'{text.text}["{key}"]', PRIMARY, text.cost + 4)
                         self.note(entry, item, depth + 1)
             case _:
                 pass
@@ -123,23 +125,65 @@ class Names:
     def note_value(self, text: Text, expr: Sym) -> None:
         """Remember an int; a literal is better written as such than by a name's part."""
         form = poly(expr, self.facts)
-        if form.constant is not None and text.cost > 1:
-            return
-        _keep_cheaper(self.values, form, text)
+        if form.constant is None:
+            _keep_cheaper(self.values, form, text)
+        else:
+            self.literals.setdefault(form.constant, []).append(text.text)
 
-    def render(self, form: Poly) -> str | None:
-        """The expression for a static value, or None where names in scope do not give it."""
-        found = self.text_of(form, 0)
+    def render(self, form: Poly, hints: frozenset[str] = frozenset()) -> str | None:
+        """The expression for a static value, or None where names in scope do not give it.
+
+        A number is written by a name only if that is among `hints`, the words of the code that
+        gave the value: other names may be equal by chance.
+        """
+        found = Writer(self, hints).text_of(form, 0)
         return None if found is None else found.text
+
+    def name_of(self, ident: str) -> str | None:
+        """The expression for an array."""
+        text = self.arrays.get(ident)
+        return None if text is None else text.text
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """One expression being written."""
+
+    names: Names
+    hints: frozenset[str]
+
+    def _number(self, value: int) -> Text:
+        """A number, by the name or the quotient of names that the code at hand uses for it."""
+        plain = Text(str(value), PRIMARY if value >= 0 else UNARY, 1)
+        if abs(value) <= 1:
+            return plain
+        for name in self.names.literals.get(value, ()):
+            if name in self.hints:
+                return Text(name, PRIMARY, 1)
+        if str(value) in self.hints:
+            return plain
+        return self._quotient(value) or plain
+
+    def _quotient(self, value: int) -> Text | None:
+        known = [
+            (number, name)
+            for number, names in self.names.literals.items()
+            for name in names
+            if name in self.hints and number > 1
+        ]
+        if len(known) > 8:
+            return None
+        for a, over in known:
+            for b, under in known:
+                if a > b and a // b == value and a % b == 0:
+                    return _binary(Text(over, PRIMARY, 1), "//", Text(under, PRIMARY, 1))
+        return None
 
     def text_of(self, form: Poly, depth: int) -> Text | None:
         """The shortest expression for a polynomial."""
-        value = form.constant
-        known = self.values.get(form)
-        if value is not None:
-            if known is not None and known.text.isupper() and abs(value) > 1:
-                return known
-            return Text(str(value), PRIMARY if value >= 0 else UNARY, 1)
+        if form.constant is not None:
+            return self._number(form.constant)
+        known = self.names.values.get(form)
         if known is not None:
             return known
         if depth > 6:
@@ -152,11 +196,12 @@ class Names:
     def _by_offset(self, form: Poly) -> Text | None:
         """A name and a number."""
         best: Text | None = None
-        for known, text in self.values.items():
+        for known, text in self.names.values.items():
             gap = subtract(form, known).constant
-            if gap is not None and known.constant is None:
+            if gap is not None:
                 sign = "+" if gap > 0 else "-"
-                option = Text(f"{text.text} {sign} {abs(gap)}", SUM, text.cost + 3)
+                size = self._number(abs(gap)).at(PRODUCT)
+                option = Text(f"{text.text} {sign} {size}", SUM, text.cost + 3)
                 best = option if best is None or option.cost < best.cost else best
         return best
 
@@ -179,7 +224,7 @@ class Names:
 
     def _term(self, monomial: Monomial, coefficient: int, depth: int) -> Text | None:
         whole = Poly(((monomial, coefficient),))
-        known = self.values.get(whole) if monomial else None
+        known = self.names.values.get(whole) if monomial else None
         if known is not None:
             return known
         if not monomial:
@@ -199,8 +244,8 @@ class Names:
         return self._generator(monomial[0], depth)
 
     def _product(self, monomial: Monomial, depth: int) -> Text | None:
-        for known, text in self.values.items():
-            if known.constant is not None or len(known.terms) != 1:
+        for known, text in self.names.values.items():
+            if len(known.terms) != 1:
                 continue
             rest = exact_quotient(Poly(((monomial, 1),)), known)
             if rest is not None and len(known.terms[0][0]) > 1:
@@ -222,7 +267,7 @@ class Names:
             return None
         if isinstance(gen, Atom):
             return self._atom(gen)
-        args = [self.text_of(poly(a, self.facts), depth + 1) for a in gen.args]
+        args = [self.text_of(poly(a, self.names.facts), depth + 1) for a in gen.args]
         parts = [a for a in args if a is not None]
         if len(parts) != len(args):
             return None
@@ -234,12 +279,12 @@ class Names:
                 return _binary(parts[0], "//", parts[1])
             case "mod":
                 return _binary(parts[0], "%", parts[1])
-            case "cdiv" if self.cdiv is not None:
-                return _call(self.cdiv, parts)
+            case "cdiv" if self.names.cdiv is not None:
+                return _call(self.names.cdiv, parts)
             case "cdiv":
                 text = f"-(-{parts[0].at(UNARY)} // {parts[1].at(UNARY)})"
                 return Text(text, UNARY, parts[0].cost + parts[1].cost + 4)
-            case "min" | "max" if gen.kind not in self.taken:
+            case "min" | "max" if gen.kind not in self.names.taken:
                 return _call(gen.kind, parts)
             case "mul":
                 out = parts[0]
@@ -252,19 +297,17 @@ class Names:
     def _atom(self, atom: Atom) -> Text | None:
         match atom.key:
             case ("dim", str(ident), int(axis)):
-                if ident in self.shapes:
-                    text = self.shapes[ident]
+                if ident in self.names.shapes:
+                    text = self.names.shapes[ident]
                     return Text(f"{text.text}[{axis}]", PRIMARY, text.cost + 1)
-                if ident in self.lengths:
-                    return _shape(self.lengths[ident], axis)
+                if ident in self.names.lengths:
+                    return _shape(self.names.lengths[ident], axis)
                 return None
+            case ("size", str(ident)) if ident in self.names.lengths:
+                text = self.names.lengths[ident]
+                return Text(f"{text.text}.size", PRIMARY, text.cost + 1)
             case _:
                 return None
-
-    def name_of(self, ident: str) -> str | None:
-        """The expression for an array."""
-        text = self.arrays.get(ident)
-        return None if text is None else text.text
 
 
 def _keep_cheaper(table: dict[Key, Text], key: Key, text: Text) -> None:

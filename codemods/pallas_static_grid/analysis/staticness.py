@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.values import (
@@ -50,7 +50,9 @@ class Grid:
 
 def judge_value(value: Value) -> Verdict:
     """What a grid entry of this value is."""
-    verdicts = {_judge_option(option) for option in options(value)}
+    # A grid entry that is None is an error in any case: judge what it is otherwise.
+    kept = [o for o in options(value) if not (isinstance(o, Const) and o.value is None)]
+    verdicts = {_judge_option(option) for option in kept or [value]}
     if "dynamic" in verdicts:
         return "dynamic"
     return "unknown" if "unknown" in verdicts else "static"
@@ -127,6 +129,11 @@ def _row(value: Value) -> tuple[Value, ...] | None:
             return tuple(_unnamed(v) for v in value.items)
         case Int():
             return (value,)
+        case Array(entries=tuple() as entries) if entries and value.shape != ():
+            return tuple(
+                replace(value, elem=entry, shape=(), entries=None, ident=f"{value.ident}[{i}]")
+                for i, entry in enumerate(entries)
+            )
         case Array(shape=()) | Float():
             return (value,)
         case _:
@@ -167,6 +174,9 @@ def _texts(
     """Text and place of each entry, from the display where it is in sight."""
     first = kinds[0]
     if not isinstance(first, Tuple):
+        if isinstance(first, Array) and first.entries:
+            name = _text(module, node)
+            return [(f"{name}[{i}]", node) for i in range(len(first.entries))]
         return [(_text(module, node) or "the grid", node)]
     out: list[tuple[str, ast.expr | None]] = []
     whole = _text(module, node)

@@ -155,13 +155,11 @@ CUSTOM_RULES = frozenset({"jax.custom_vjp", "jax.custom_jvp", "jax.custom_gradie
 # Decorators and wrappers that give the function back, for what is asked here.
 TRANSPARENT = frozenset(
     {
-        "functools.wraps",
         "functools.lru_cache",
         "functools.cache",
         "staticmethod",
         "jax.named_scope",
         "jax.profiler.annotate_function",
-        "jax.util.wraps",
         "typing.no_type_check",
         "typing.cast",
         "abc.abstractmethod",
@@ -461,7 +459,7 @@ ARRAY_METHODS = frozenset(
         "flatten", "imag", "item", "max", "mean", "min", "nonzero", "prod", "ptp", "ravel", "real",
         "repeat", "reshape", "round", "searchsorted", "sort", "squeeze", "std", "sum", "swapaxes",
         "take", "trace", "transpose", "var", "view", "T", "mT", "set", "add", "multiply", "get",
-        "apply", "power", "flat", "block_until_ready", "copy_to_host_async", "addressable_data",
+        "apply", "power", "flat", "tolist", "block_until_ready", "copy_to_host_async", "addressable_data",
     }
 )
 REDUCTIONS = frozenset(

@@ -130,6 +130,8 @@ class Dict(Value):
     items: tuple[tuple[object, Value], ...]
     complete: bool = True
     node: ast.expr | None = None
+    namespace: bool = False
+    """Read by attribute (`SimpleNamespace`) instead of by key."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -346,3 +348,19 @@ class Transformed(Value):
     func: Value
     jit: Jit | None = None
     step: Step | None = None
+    kwargs: tuple[tuple[str, Value], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Annotation(Value):
+    """A generic type (`tuple[int, ...]`, `Callable[[int], int]`) as a value, for aliases."""
+
+    node: ast.expr
+    module: ModuleContext
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Returning(Value):
+    """A callable out of sight whose annotation says what it returns."""
+
+    result: Value
