@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
+from pallas_static_grid.render.opcodes import grouped
+
 Mark = Literal[" ", "-", "+"]
 
-_CONTEXT = 3
-_LONG = 2000
 _ALIKE = 0.5
 
 
@@ -34,8 +34,7 @@ class Hunk:
 def hunks(before: str, after: str) -> Iterator[Hunk]:
     """The hunks between two texts, whose lines end at LF."""
     old, new = before.split("\n"), after.split("\n")
-    matcher = SequenceMatcher(None, old, new, autojunk=max(len(old), len(new)) > _LONG)
-    for group in matcher.get_grouped_opcodes(_CONTEXT):
+    for group in grouped(old, new):
         lines: list[HunkLine] = []
         for tag, i1, i2, j1, j2 in group:
             if tag == "equal":

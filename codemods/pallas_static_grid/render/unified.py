@@ -7,13 +7,11 @@ In the text returned here a byte that is not UTF-8 is an escaped surrogate; `to_
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
 
 from pallas_static_grid.model import Changed, FileReport
 from pallas_static_grid.render.notes import rewrite_notes
+from pallas_static_grid.render.opcodes import grouped
 
-_CONTEXT = 3
-_LONG = 2000
 _ESCAPES = {
     0x07: "\\a",
     0x08: "\\b",
@@ -85,35 +83,16 @@ def _lines(data: bytes) -> list[bytes]:
     return [line + b"\n" for line in lines] + ([last] if last else [])
 
 
-def _hunks(before: list[bytes], after: list[bytes]) -> Iterator[str]:
-    """The hunks; equal lines at both ends are set aside first, since most of a file is equal."""
-    head = _common(before, after)
-    tail = _common(reversed(before[head:]), reversed(after[head:]))
-    start = max(0, head - _CONTEXT)
-    old = before[start : len(before) - max(0, tail - _CONTEXT)]
-    new = after[start : len(after) - max(0, tail - _CONTEXT)]
-    matcher = SequenceMatcher(None, old, new, autojunk=max(len(old), len(new)) > _LONG)
-    for group in matcher.get_grouped_opcodes(_CONTEXT):
+def _hunks(old: list[bytes], new: list[bytes]) -> Iterator[str]:
+    for group in grouped(old, new):
         first, last = group[0], group[-1]
-        yield (
-            f"@@ -{_range(first[1] + start, last[2] + start)}"
-            f" +{_range(first[3] + start, last[4] + start)} @@\n"
-        )
+        yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
         for tag, i1, i2, j1, j2 in group:
             if tag == "equal":
                 yield from _marked(" ", old[i1:i2])
             else:
                 yield from _marked("-", old[i1:i2])
                 yield from _marked("+", new[j1:j2])
-
-
-def _common(before: Iterable[bytes], after: Iterable[bytes]) -> int:
-    count = 0
-    for old, new in zip(before, after, strict=False):
-        if old != new:
-            break
-        count += 1
-    return count
 
 
 def _marked(mark: str, lines: Iterable[bytes]) -> Iterator[str]:
