@@ -46,14 +46,17 @@ class _Binding:
     """`import a.b`: binds `a`, and makes `a.b` available."""
 
 
-def needed(module: ModuleContext, wanted: str, at: ast.AST) -> Needed:
+def needed(
+    module: ModuleContext, wanted: str, at: ast.AST, *, dotted: bool = True
+) -> Needed:
     """How the module `wanted` (dotted) is written in the scope of the node `at`.
 
     Reuses the name under which it is imported already, if that name still means it there;
-    otherwise adds an import at module level under the usual alias.
+    otherwise adds an import at module level under the usual alias. `dotted`: `jax.numpy` will do
+    where only `jax` is imported.
     """
     present = _present(module, wanted, at)
-    if present is not None:
+    if present is not None and (dotted or "." not in present):
         return Needed(present)
     usual = _ALIASES.get(wanted, wanted.rpartition(".")[2])
     taken = taken_at(module.tree, at) | bound_in(module.tree)
