@@ -101,6 +101,8 @@ class KernelFacts:
     names: frozenset[str] = frozenset()
     """Every name that the kernel's text mentions."""
     starts_dma: bool = False
+    effects: bool = False
+    """Whether it does something besides reading and writing refs (DMA, semaphores, printing)."""
 
     def named_in_body(self, kind: ReadKind) -> tuple[GridRead, ...]:
         """The reads of one kind in the kernel's own text."""

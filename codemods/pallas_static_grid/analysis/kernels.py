@@ -50,6 +50,25 @@ from pallas_static_grid.model import Span
 
 _DMA = frozenset({"make_async_copy", "async_copy", "make_async_remote_copy", "async_remote_copy"})
 
+_EFFECTS = frozenset(
+    {
+        "semaphore_signal",
+        "semaphore_wait",
+        "debug_print",
+        "debug_callback",
+        "debug_check",
+        "pure_callback",
+        "io_callback",
+        "emit_pipeline",
+        "atomic_add",
+        "atomic_max",
+        "atomic_min",
+        "atomic_cas",
+        "sync_copy",
+        "prng_seed",
+    }
+)
+
 
 def launch_shape(facts: LaunchFacts) -> LaunchShape | None:
     """All that a guard needs to know of a launch; None where its arguments are hidden."""
@@ -293,8 +312,15 @@ def _function_facts(
         outside=reach_outside(module, node),
         uses=_uses(facts, function, argument) if here else 0,
         names=frozenset(_mentioned(node)),
-        starts_dma=any(isinstance(n, ast.Attribute) and n.attr in _DMA for n in ast.walk(node)),
+        starts_dma=bool(_called(node) & _DMA),
+        effects=bool(_called(node) & (_DMA | _EFFECTS)),
     )
+
+
+def _called(node: FunctionNode) -> set[str]:
+    """The last names of everything that a function mentions."""
+    names = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+    return names | {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def keywords_of(partial: Partial | None) -> tuple[str, ...]:

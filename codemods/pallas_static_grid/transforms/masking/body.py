@@ -90,8 +90,8 @@ def guard_body(draft: Draft, plan: BodyPlan, keeps: tuple[Keep, ...], new_refs: 
     kernel = draft.shape.kernel
     assert kernel.span is not None
     node = function_at(draft.module, kernel.span)
-    for offset, name in enumerate(new_refs):
-        draft.add(insert_parameter(draft.module, node, kernel.first_ref + offset, name))
+    for name in new_refs:
+        draft.add(insert_parameter(draft.module, node, kernel.first_ref, name))
     hoisted, steps = _steps(draft, plan)
     for read in kernel.reads:
         replaced = _replacement(draft, plan, read, steps)

@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 from pallas_static_grid.analysis.kernel_facts import LaunchShape
+from pallas_static_grid.model import Refusal, Target
 from pallas_static_grid.transforms.masking.body import BodyPlan, body_plan, rebound_names
-from pallas_static_grid.transforms.masking.refusing import refused
+from pallas_static_grid.transforms.masking.refusing import Refused, refused
+
+_CUDA_X = 2**31 - 1
+_CUDA_YZ = 65_535
 
 
-def check_launch(shape: LaunchShape) -> None:
-    """Refuse launches whose arguments or calls are not in sight."""
+def check_launch(shape: LaunchShape, no_bound: Refusal | None) -> None:
+    """Refuse launches whose arguments, calls or bounds are not in sight."""
+    if shape.hidden:
+        raise refused(shape, "opaque-arguments", "arguments of the launch come by `**`")
     dynamic = [axis for axis in shape.axes if axis.dynamic]
     for axis in dynamic:
-        if axis.bound is None:
+        if axis.floating:
             raise refused(
-                shape, "no-bound", f"nothing in sight bounds {_entry(axis.code, axis.index)}"
+                shape,
+                "float-grid",
+                f"{_entry(axis.code, axis.index)} is a float, which interpreters round unlike",
+                line=axis.line,
             )
+    if not shape.calls:
+        raise refused(shape, "operands-out-of-sight", "the launch is never called in sight")
+    if shape.kernel.place == "unseen":
+        raise refused(
+            shape, "kernel-out-of-sight", "the kernel is not in sight", line=shape.kernel.line
+        )
+    if any(axis.bound is None for axis in dynamic):
+        if no_bound is not None:
+            raise Refused(no_bound)
+        raise refused(shape, "no-bound", "nothing in sight bounds a dynamic dimension")
+    for axis in dynamic:
         if axis.code is None:
             raise refused(
                 shape,
@@ -23,21 +43,29 @@ def check_launch(shape: LaunchShape) -> None:
             )
     if shape.shares_grid_spec:
         raise refused(shape, "shared-definition", "another launch uses the same grid spec")
-    if not shape.calls:
-        raise refused(shape, "operands-out-of-sight", "the launch is never called in sight")
     if not shape.operands_complete:
         raise refused(
             shape,
             "opaque-arguments",
             "the operands or their specs come in a list whose length is not in sight",
         )
-    if shape.differentiated:
-        step = shape.differentiated[0]
-        raise refused(
-            shape,
-            "differentiated-through",
-            f"the launch is differentiated through ({step.text}, line {step.line})",
-        )
+
+
+def check_limits(shape: LaunchShape, target: Target) -> None:
+    """Refuse a literal bound that is more than a CUDA grid takes."""
+    backend = shape.evidence if target == "auto" else target
+    if backend not in ("triton", "mosaic_gpu"):
+        return
+    for axis in shape.axes:
+        most = _CUDA_X if axis.index == 0 else _CUDA_YZ
+        bound = axis.bound if axis.dynamic and axis.bound is not None else ""
+        if bound.isdigit() and int(bound) > most:
+            raise refused(
+                shape,
+                "grid-limit",
+                f"{bound} steps are more than the {most} that this axis takes on CUDA",
+                line=axis.line,
+            )
 
 
 def _entry(code: object, index: int) -> str:
@@ -48,8 +76,6 @@ def _entry(code: object, index: int) -> str:
 def check_kernel(shape: LaunchShape, scalars: frozenset[str]) -> BodyPlan | None:
     """How the kernel is guarded: the plan of its body, or None where it is wrapped."""
     kernel = shape.kernel
-    if kernel.place == "unseen":
-        raise refused(shape, "kernel-out-of-sight", "the kernel is not in sight")
     if kernel.outside is not None:
         raise refused(
             shape, "kernel-not-guardable", kernel.outside.reason, line=kernel.outside.line
@@ -118,4 +144,4 @@ def _check_reads(shape: LaunchShape) -> None:
                 )
 
 
-__all__ = ["check_kernel", "check_launch"]
+__all__ = ["check_kernel", "check_launch", "check_limits"]

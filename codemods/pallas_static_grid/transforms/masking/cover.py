@@ -73,8 +73,8 @@ def _check_specs(shape: LaunchShape, pinned: frozenset[int]) -> None:
                 line=spec.line or None,
             )
         index_map = spec.index_map
-        hidden = index_map is not None and index_map.components is None
-        if hidden and spec_key(spec) not in pinned:
+        unread = index_map is not None and index_map.components is None
+        if spec.hidden_map or (unread and spec_key(spec) not in pinned):
             raise refused(
                 shape,
                 "index-map-out-of-sight",

@@ -44,7 +44,7 @@ class Draft:
 
     def name_of(self, wanted: str, at: ast.AST) -> str:
         """How a module such as `jax.numpy` is written at a node; imports it where needed."""
-        found = needed(self.module, wanted, at)
+        found = needed(self.module, wanted, at, dotted=False)
         self.add(found.edits)
         return found.text
 

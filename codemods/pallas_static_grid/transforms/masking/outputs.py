@@ -60,10 +60,15 @@ def plan_outputs(
     refs in order, None where they have no names of their own.
     """
     if shape.outputs is None:
+        if shape.alias_keys is None:
+            raise refused(
+                shape,
+                "dynamic-alias-keys",
+                "the keys of `input_output_aliases` are not written down as literals",
+                line=shape.alias_line,
+            )
         raise refused(
-            shape,
-            "dynamic-alias-keys" if shape.alias_keys is None else "opaque-arguments",
-            "the outputs, their specs or the alias keys are not written down in sight",
+            shape, "opaque-arguments", "the outputs or their specs are not written down in sight"
         )
     plans: list[OutputPlan] = []
     for output in shape.outputs:
@@ -79,10 +84,11 @@ def _plan(case: _Case, parameters: tuple[str, ...] | None) -> OutputPlan:
     if spec is not None and (spec.memory == "unknown" or not spec.plain):
         raise case.refuse("non-blocked-spec", "its spec is not plainly blocked, or not in sight")
     index_map = None if spec is None else spec.index_map
-    if index_map is not None and index_map.components is None:
+    hidden = spec is not None and spec.hidden_map
+    if hidden or (index_map is not None and index_map.components is None):
         raise case.refuse("index-map-out-of-sight", "what its index map returns is not in sight")
     aliased = case.output.aliases is not None
-    if _apart(index_map, case.dynamic):
+    if writes_apart(index_map, case.dynamic):
         if index_map is not None and index_map.tables and not (case.pins and _in_order(case)):
             raise case.refuse(
                 "revisited-output-on-parallel-axis",
@@ -96,7 +102,7 @@ def _plan(case: _Case, parameters: tuple[str, ...] | None) -> OutputPlan:
     return _revisited(case, index_map, parameters, aliased)
 
 
-def _apart(index_map: MapFacts | None, dynamic: tuple[AxisFacts, ...]) -> bool:
+def writes_apart(index_map: MapFacts | None, dynamic: tuple[AxisFacts, ...]) -> bool:
     """Whether a dead step never names a block that a live step names.
 
     On an axis of at most one step, a dead step means that no step is live.
@@ -197,4 +203,4 @@ def same_windows(one: SpecFacts | None, other: SpecFacts | None) -> bool:
     return one.index_map.code.text == other.index_map.code.text
 
 
-__all__ = ["OutputPlan", "plan_outputs", "same_windows"]
+__all__ = ["OutputPlan", "plan_outputs", "same_windows", "writes_apart"]

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, replace
 
 from pallas_static_grid.analysis.facts import LaunchFacts
 from pallas_static_grid.analysis.kernel_facts import LaunchShape, SpecFacts
-from pallas_static_grid.model import Edit, EditGroup, Safety, Target
+from pallas_static_grid.model import EditGroup, Safety, Target
 from pallas_static_grid.rewrite.locate import expression_at
 from pallas_static_grid.rewrite.names import taken_at
+from pallas_static_grid.rewrite.settle import settle
+from pallas_static_grid.rewrite.style import style_of
 from pallas_static_grid.transforms import PlanContext
 from pallas_static_grid.transforms.masking.body import (
     BodyPlan,
     guard_body,
 )
 from pallas_static_grid.transforms.masking.carriers import CarrierForm, carrier_for, carry_counts
-from pallas_static_grid.transforms.masking.checks import check_kernel, check_launch
+from pallas_static_grid.transforms.masking.checks import check_kernel, check_launch, check_limits
 from pallas_static_grid.transforms.masking.cover import covered_bounds, spec_key
 from pallas_static_grid.transforms.masking.draft import Draft
 from pallas_static_grid.transforms.masking.grids import set_grid
+from pallas_static_grid.transforms.masking.mask_free import mask_free_bounds
 from pallas_static_grid.transforms.masking.naming import axis_names
 from pallas_static_grid.transforms.masking.outputs import OutputPlan, plan_outputs
 from pallas_static_grid.transforms.masking.pins import PinPlan, pin_maps
 from pallas_static_grid.transforms.masking.placing import Placement, place
+from pallas_static_grid.transforms.masking.refusing import refused
 from pallas_static_grid.transforms.masking.wrapper import wrap_kernel
 
 
@@ -45,20 +48,54 @@ class _Choice:
 def plan_mask(facts: LaunchFacts, shape: LaunchShape, context: PlanContext) -> EditGroup:
     """The edits of a launch; raises `Refused`."""
     target = _target(shape, context.target)
-    check_launch(shape)
+    check_launch(shape, facts.launch.refusal)
+    check_limits(shape, context.target)
+    if context.mask_free or shape.differentiated:
+        free = _without_mask(facts, shape, context)
+        if free is not None:
+            return free
     choice = _choose(facts, shape, target)
-    draft = _draft(facts, shape, target, choice)
+    style = style_of(facts.module, context.line_length if context.line_length != 88 else None)
+    draft = _draft(facts, shape, target, choice, style.unit)
     _emit(draft, choice)
+    edits = settle(facts.module, draft.edits, style)
+    return EditGroup("pad_and_mask", _safety(shape), _summary(draft), edits, tuple(draft.notes))
+
+
+def _without_mask(
+    facts: LaunchFacts, shape: LaunchShape, context: PlanContext
+) -> EditGroup | None:
+    """The mask-free form; None where it is not sound and a guard may be."""
+    found = mask_free_bounds(facts, shape)
+    if isinstance(found, str):
+        if not shape.differentiated:
+            return None
+        step = shape.differentiated[0]
+        raise refused(
+            shape,
+            "differentiated-through",
+            f"the launch is differentiated through, and the mask-free form is not sound: {found}",
+            line=step.line,
+        )
+    style = style_of(facts.module, context.line_length if context.line_length != 88 else None)
+    counts = {a.index: a.code.text for a in shape.axes if a.dynamic and a.code is not None}
+    draft = Draft(facts, shape, context.target, style.unit, {}, counts, {})
+    set_grid(draft, found)
+    summary = "; ".join(f"`{counts[axis]}` becomes `{text}`" for axis, text in found.items())
     return EditGroup(
-        "pad_and_mask", _safety(shape), _summary(draft), tuple(draft.edits), tuple(draft.notes)
+        "pad_and_mask",
+        _safety(shape),
+        f"{summary}; the steps that are too many compute blocks that were undefined before",
+        settle(facts.module, draft.edits, style),
+        ("Mask-free: every dead step does the work of a live one.",),
     )
 
 
 def _target(shape: LaunchShape, wanted: Target) -> Target:
-    """`auto` read off the launch: its backend, else portable."""
+    """`auto` read off the launch: its backend; else it stays, for what runs anywhere."""
     if wanted != "auto":
         return wanted
-    return shape.evidence or "portable"
+    return shape.evidence or "auto"
 
 
 def _safety(shape: LaunchShape) -> Safety:
@@ -165,13 +202,15 @@ def _is_guarded(shape: LaunchShape) -> bool:
     )
 
 
-def _draft(facts: LaunchFacts, shape: LaunchShape, target: Target, choice: _Choice) -> Draft:
+def _draft(
+    facts: LaunchFacts, shape: LaunchShape, target: Target, choice: _Choice, unit: str
+) -> Draft:
     module = facts.module
     at = expression_at(module, shape.call)
     inside = shape.kernel.names if choice.body is not None else frozenset[str]()
     names = axis_names(shape, taken_at(module.tree, at), inside)
     counts = {a.index: a.code.text for a in shape.axes if a.dynamic and a.code is not None}
-    draft = Draft(facts, shape, target, indent_unit(module.tree, module), names, counts, {})
+    draft = Draft(facts, shape, target, unit, names, counts, {})
     for axis in draft.dynamic:
         _read_count(draft, axis.index, choice)
     return draft
@@ -197,17 +236,6 @@ def _read_count(draft: Draft, axis: int, choice: _Choice) -> None:
         draft.count_lines.append((gone[0], f"{local} = {text}"))
         text = local
     draft.reads[axis] = text
-
-
-def indent_unit(tree: ast.Module, module: object) -> str:
-    """One level of indentation, as the file has it."""
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.If | ast.For) and body:
-            first = body[0]
-            if first.lineno > node.lineno and first.col_offset > node.col_offset:
-                return " " * (first.col_offset - node.col_offset)
-    return "    "
 
 
 def _emit(draft: Draft, choice: _Choice) -> None:
@@ -236,13 +264,4 @@ def _emit(draft: Draft, choice: _Choice) -> None:
     place(draft, Placement(count_lines, kernel_lines, pin_lines, tuple(spans)))
 
 
-def grid_edit(draft: Draft, span_text: dict[int, str]) -> list[Edit]:
-    """The entries of the grid replaced by their bounds."""
-    return [
-        Edit(axis.code.span, span_text[axis.index])
-        for axis in draft.dynamic
-        if axis.code is not None
-    ]
-
-
-__all__ = ["indent_unit", "plan_mask"]
+__all__ = ["plan_mask"]
