@@ -102,9 +102,10 @@ def function(
 
 def _trace(run: Interpreter, short: str, args: list[Value], node: ast.AST, numpy: bool):  # type: ignore[no-untyped-def]
     text = run.segment(node)
-    cause = next((a for a in args if isinstance(a, Array) and not a.numpy), None)
-    cause = cause or next((a for a in args if isinstance(a, Array)), None)
-    if short in tables.REDUCTIONS:
+    cause = run.telling(args)
+    if short in tables.REDUCTIONS and cause is not None:
+        if cause.trace is not None and tables.BY_ACCIDENT in cause.trace.root:
+            cause = None
         return run.trace(node, f"`{text}` is a reduction of an array", cause)
     if cause is not None:
         return run.trace(node, f"`{text}` is an array", cause)

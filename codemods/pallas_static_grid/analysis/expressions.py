@@ -27,6 +27,7 @@ from pallas_static_grid.analysis.values import (
     GridSpec,
     Instance,
     Int,
+    Leaf,
     ModuleValue,
     Partial,
     Sequence,
@@ -261,15 +262,11 @@ class Expressions(Calls):
             return replace(base, text=self.segment(node))
         if attr in tables.ARRAY_METHODS:
             return Partial(External(f"array.{attr}"), (base,), ())
-        if base.shape is None and base.elem is None:
-            reason = f"`{self.segment(node)}` is a field of something traced, out of sight"
-            if parameters_traced(base):
-                return Array(
-                    f"{base.ident}.{attr}", text=self.segment(node),
-                    trace=self.trace(node, f"`{self.segment(node)}` is a leaf of a traced "
-                                           f"argument", base),
-                )
-            return Unknown(reason, trace=self.trace(node, reason, base))
+        if base.tree:
+            text = self.segment(node)
+            reason = f"`{text}` is a field of something traced, of a class out of sight"
+            return Leaf(reason, f"{base.ident}.{attr}", text,
+                        trace=self.trace(node, reason, base))
         return self.opaque(node, base)
 
     # --- lengths -------------------------------------------------------------------------------
@@ -521,8 +518,7 @@ class Expressions(Calls):
         other = b if isinstance(a, Array) else a
         if isinstance(other, Const | Function | Class | Dict | Struct):
             return self.unknown_of(node, a, b)
-        jax_sides = [v for v in (a, b) if isinstance(v, Array) and not v.numpy]
-        cause = jax_sides[0] if jax_sides else a if isinstance(a, Array) else b
+        cause = telling([a, b]) or a
         return self.elementwise(operator, a, b, node, cause)
 
     def elementwise(
@@ -584,6 +580,10 @@ class Expressions(Calls):
         if isinstance(array.elem, Atom) and array.elem.key[0] == "shape-elem":
             return Atom(("size", array.elem.key[1]), "the size", static=True, lo=Num(0))
         return None
+
+    def telling(self: Interpreter, values: list[Value]) -> Array | None:
+        """See the function of this name."""
+        return telling(values)
 
     def cause_trace(self: Interpreter, node: ast.AST, cause: Value, *operands: Value) -> Any:
         """The trace of the operand that makes the result an array."""
@@ -788,6 +788,9 @@ class Expressions(Calls):
                     return self.join_values([v for _, v in base.items])
             case Array():
                 return self.array_item(base, index, node)
+            case Leaf():
+                leaf = Array(base.ident, text=base.text, trace=base.trace, tree=True)
+                return self.array_item(leaf, index, node)
             case External(name=name) if name.rsplit(".", 1)[-1] in _GENERIC:
                 assert isinstance(node, ast.expr)
                 return Annotation(node, self.frame.module)
@@ -839,6 +842,7 @@ class Expressions(Calls):
                 text = value.text or "the array"
                 return Array(
                     f"{value.ident}[{index}]", shape, value.dtype, elem, value.numpy,
+                    tree=value.tree,
                     text=f"{text}[{index}]",
                     trace=self.trace(node, f"element {index} of the array `{text}`", value),
                 )
@@ -935,7 +939,7 @@ class Expressions(Calls):
             scalar_like) else f"`{text}` is a part of an array"
         return Array(
             f"{base.ident}[{self.item_key(entries)}]", shape, base.dtype, elem, base.numpy,
-            text=text, trace=self.trace(node, reason, base),
+            tree=base.tree and len(entries) == 1, text=text, trace=self.trace(node, reason, base),
         )
 
     def item_key(self: Interpreter, entries: list[ast.expr]) -> str:
@@ -1080,12 +1084,14 @@ class Expressions(Calls):
         return replace(base, **out)
 
 
-def parameters_traced(base: Array) -> bool:
-    """Whether an array value stands for a traced argument (whose leaves are all traced)."""
-    return (
-        ":" in base.ident and base.trace is not None
-        and "of the jitted" in base.trace.step.reason
-    )
+def telling(values: list[Value]) -> Array | None:
+    """The array among operands whose chain says most: one that depends on data, if any does."""
+    arrays = [v for v in values if isinstance(v, Array) and not v.numpy]
+    arrays = arrays or [v for v in values if isinstance(v, Array)]
+    for array in arrays:
+        if array.trace is not None and tables.BY_ACCIDENT not in array.trace.root:
+            return array
+    return arrays[0] if arrays else None
 
 
 def _is_none(value: Value) -> bool:

@@ -198,6 +198,7 @@ def traced(run: Interpreter, value: Value, ident: str, text: str, trace: Trace |
                 value.ident if not value.numpy else ident, shape, value.dtype,
                 dims_of=value.dims_of, text=value.text or text, trace=trace,
                 elem=value.elem if value.elem is not None and not value.numpy else None,
+                tree=value.tree,
             )
         case Const():
             return value if value.value is None else Unknown(
@@ -229,9 +230,20 @@ def traced(run: Interpreter, value: Value, ident: str, text: str, trace: Trace |
             return Union(tuple(traced(run, v, f"{ident}|{i}", text, trace)
                                for i, v in enumerate(value.options)), trace=trace)
         case Unknown():
-            return Array(ident, text=text, trace=trace)
+            return Array(ident, text=text, trace=trace, tree=True)
         case _:
             return value
+
+
+def refined(run: Interpreter, value: Value, told: Value | None, ident: str, name: str) -> Value:
+    """A traced pytree of unknown structure, with the structure that an annotation tells."""
+    if not isinstance(value, Array) or not value.tree:
+        return value
+    kinds = [o for o in options(told) if isinstance(o, Instance | Tuple | Sequence)] if (
+        told is not None) else []
+    if len(kinds) != 1:
+        return value
+    return traced(run, kinds[0], ident, name, value.trace)
 
 
 def static_fields(cls: Class) -> frozenset[str]:
@@ -298,7 +310,7 @@ def _from_rule(run: Interpreter, function: Function, index: int, name: str) -> V
     if kind == "bwd":
         if index < len(nondiff) and nondiff[index] < len(params):
             return generalize(run, judged[params[nondiff[index]]], ident, name)
-        return Array(ident, text=name, trace=trace)
+        return Array(ident, text=name, trace=trace, tree=True)
     if index >= len(params):
         return None
     value = judged[params[index]]
@@ -341,6 +353,9 @@ def _judge_one(
     if value is None and spec.kwarg is not None and arg is spec.kwarg:
         return Dict((), complete=False)
     default = default_nodes(spec).get(name)
+    if isinstance(value, Array) and value.tree:
+        told = from_annotation(run, arg.annotation, name, ident, function)
+        value = refined(run, value, told, ident, name)
     if jit is not None:
         if name in jit.static_names:
             if value is not None and not _has_unknown(value):
@@ -442,7 +457,7 @@ def generalize(run: Interpreter, value: Value, ident: str, text: str) -> Value:
                     for axis in range(len(value.shape))
                 )
             return Array(ident, shape, value.dtype, numpy=value.numpy, text=text,
-                         trace=value.trace)
+                         trace=value.trace, tree=value.tree)
         case Tuple():
             items = tuple(
                 generalize(run, v, f"{ident}[{i}]", f"{text}[{i}]")

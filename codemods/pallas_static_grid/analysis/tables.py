@@ -442,6 +442,8 @@ BINARY: dict[str, str] = {
     "mod": "mod",
     "remainder": "mod",
 }
+# The end of a chain that depends on no data: arrays made from Python ints.
+BY_ACCIDENT = "even where its arguments are Python ints"
 ARRAY_INT_ATTRIBUTES = frozenset({"size", "ndim", "itemsize", "nbytes"})
 # Attributes that are Python ints on whatever has them.
 INT_ATTRIBUTES = frozenset(

@@ -26,6 +26,14 @@ class Trace:
     step: Step
     cause: Trace | None = None
 
+    @property
+    def root(self) -> str:
+        """The reason that the chain ends at."""
+        link = self
+        while link.cause is not None:
+            link = link.cause
+        return link.step.reason
+
     def steps(self) -> tuple[Step, ...]:
         """The steps from the newest back to the cause."""
         out: list[Step] = []
@@ -48,6 +56,14 @@ class Unknown(Value):
     """Nothing is known; `need` says in words what would have to be known."""
 
     need: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf(Unknown):
+    """A field of a traced pytree whose class is out of sight: an array, or a static field."""
+
+    ident: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +102,8 @@ class Array(Value):
     """The ident whose lengths this array shares, where they are not its own."""
     text: str = ""
     """How the source names it, for messages."""
+    tree: bool = False
+    """It may be any pytree of traced arrays."""
     entries: tuple[Sym, ...] | None = None
     """The elements of an array of rank one that was made of scalars in sight."""
 
