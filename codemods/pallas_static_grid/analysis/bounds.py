@@ -317,10 +317,12 @@ class _Asker:
         every = relevant_facts(site)
         if len(every) > MAX_FACTS:
             return ()
-        needed = []
+        needed: list[Step] = []
         rank, names = len(self.facts.dims), axis_names(self.facts, len(self.facts.dims))
-        for fact in every:
-            known = Facts.of([f for f in every if f is not fact], block_sizes(site))
+        for step in dict.fromkeys(f.step for f in every):
+            line = (step.path, step.line)
+            rest = [f for f in every if (f.step.path, f.step.line) != line]
+            known = Facts.of(rest, block_sizes(site))
             scope = Names.at(site.scope, known)
             found = self.found
             if best.kind == "range":
@@ -331,9 +333,9 @@ class _Asker:
                 for c in (*asker._by_value([]), *asker._by_range([]))
                 if c.kind == best.kind and c.text == best.text and c.assumes == best.assumes
             ]
-            if not same and fact.step not in best.steps:
-                needed.append(fact.step)
-        return tuple(dict.fromkeys(needed))
+            if not same and line not in {(s.path, s.line) for s in (*best.steps, *needed)}:
+                needed.append(step)
+        return tuple(needed)
 
     def _beaten(self, one: _Candidate, candidates: list[_Candidate]) -> bool:
         """Whether other evidence from the same source says more."""

@@ -99,7 +99,7 @@ class Facts:
     def _equate(self, fact: Fact) -> None:
         """Let one atom of an equality stand for the other side."""
         left, right = poly(fact.left, self), poly(fact.right, self)
-        for one, other in ((left, right), (right, left)):
+        for one, other in ((right, left), (left, right)):
             atom = one.single
             if isinstance(atom, Atom) and atom not in _all_atoms(other):
                 if isinstance(other.single, Atom) and other.single.static and not atom.static:

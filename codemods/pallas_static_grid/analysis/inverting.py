@@ -169,7 +169,7 @@ def _unwrap(
             return reasons
         case "min":
             return Unsolved("the index is clamped")
-        case "mod":
+        case "mod" | "rem":
             return Unsolved("the index wraps around (a remainder is taken)")
         case _:
             return Unsolved("the index is not a monotone function of the grid index")

@@ -104,7 +104,7 @@ class _Search:
                     Piece(found.form, step, what, found.positive, in_sight, self.code(step_at))
                 )
             elif isinstance(found, Unsolved) and found.why:
-                self.reject(axis, module, node, f"{found.why}, so {what} give no bound")
+                self.reject(axis, module, node, f"{found.why}, so nothing follows from {what}")
 
     def code(self, step_at: tuple[ModuleContext, ast.AST]) -> str:
         """The text of the expression or the line that holds the evidence."""
@@ -143,10 +143,14 @@ def evidence(
         pieces = [
             p
             for p in first.pieces.get(axis, [])
-            if all(any(q.form == p.form for q in s.pieces.get(axis, [])) for s in searches[1:])
+            if all(any(_alike(p, q) for q in s.pieces.get(axis, [])) for s in searches[1:])
         ]
         out[axis] = Found(tuple(_unique(pieces)), tuple(first.rejected.get(axis, [])))
     return out
+
+
+def _alike(a: Piece, b: Piece) -> bool:
+    return a.form == b.form and a.what == b.what
 
 
 def _unique(pieces: Iterable[Piece]) -> Iterator[Piece]:
@@ -307,7 +311,7 @@ def _table_access(search: _Search, access: Access) -> None:
         if not access.always:
             _note_conditional(search, access, start)
             continue
-        many = ref.shape is None or len(ref.shape) > 1
+        many = len(access.index) > 1 or (ref.shape is not None and len(ref.shape) > 1)
         along = f"axis {place} of `{ref.label}`" if many else f"`{ref.label}`"
         along = along.replace("`the output`", "the output")
         verb = {"read": "reads", "write": "writes", "copy": "copies"}[access.kind]

@@ -153,7 +153,7 @@ class Writer:
     hints: frozenset[str]
 
     def _number(self, value: int) -> Text:
-        """A number, by the name or the quotient of names that the code at hand uses for it."""
+        """A number, by the names that the code at hand uses for it or for its parts."""
         plain = Text(str(value), PRIMARY if value >= 0 else UNARY, 1)
         if abs(value) <= 1:
             return plain
@@ -162,9 +162,9 @@ class Writer:
                 return Text(name, PRIMARY, 1)
         if str(value) in self.hints:
             return plain
-        return self._quotient(value) or plain
+        return self._composed(value) or plain
 
-    def _quotient(self, value: int) -> Text | None:
+    def _composed(self, value: int) -> Text | None:
         known = [
             (number, name)
             for number, names in self.names.literals.items()
@@ -177,6 +177,9 @@ class Writer:
             for b, under in known:
                 if a > b and a // b == value and a % b == 0:
                     return _binary(Text(over, PRIMARY, 1), "//", Text(under, PRIMARY, 1))
+        for a, name in known:
+            if value % a == 0 and str(value // a) in self.hints:
+                return _binary(Text(str(value // a), PRIMARY, 1), "*", Text(name, PRIMARY, 1))
         return None
 
     def text_of(self, form: Poly, depth: int) -> Text | None:
@@ -247,7 +250,7 @@ class Writer:
         for known, text in self.names.values.items():
             if len(known.terms) != 1:
                 continue
-            rest = exact_quotient(Poly(((monomial, 1),)), known)
+            rest = exact_composed(Poly(((monomial, 1),)), known)
             if rest is not None and len(known.terms[0][0]) > 1:
                 other = self.text_of(rest, depth + 1)
                 if other is not None:

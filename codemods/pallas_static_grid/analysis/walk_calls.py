@@ -106,7 +106,7 @@ def known_call(
     if name in ("pl.program_id", "pl.num_programs", "lax.axis_index"):
         return _grid_read(walk, name, args, kwargs)
     if name in ("lax.rem", "jnp.fmod") and all_scalar and len(args) == 2:
-        return Scalar(_rem(*scalars))
+        return Scalar(Op("rem", tuple(scalars)))
     if name in ("jnp.clip", "lax.clamp"):
         return _clip(name, args, kwargs)
     if name in _SELECTS:
@@ -116,10 +116,6 @@ def known_call(
     if name in _LOADS or name in _STORES or name in _DELAYED or name in _IMMEDIATE:
         return _memory(walk, name, args, kwargs, node, env)
     return _control(walk, name, args, kwargs, node, env)
-
-
-def _rem(a: Sym, b: Sym) -> Sym:
-    return op("sub", a, op("mul", b, op("truncdiv", a, b)))
 
 
 def _grid_read(
