@@ -122,11 +122,8 @@ class Pool(Generic[Task, Result]):
     @staticmethod
     def _stop(worker: _Worker) -> None:
         worker.pipe.close()
-        if worker.task is None:
-            worker.process.join(0.2)
-        if worker.process.is_alive():
-            worker.process.kill()
-            worker.process.join(5)
+        worker.process.kill()  # it holds nothing that wants an orderly end
+        worker.process.join()
 
 
 def _process_class() -> type[BaseProcess]:
