@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-# noqa on these: they are found by the path above.
+# Found by the path above, so not at the top.
 import fixture_cases  # noqa: E402
 from fixture_cases import Case  # noqa: E402
 from mutants import Mutant, mutants  # noqa: E402
