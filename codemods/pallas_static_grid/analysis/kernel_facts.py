@@ -189,6 +189,8 @@ class OperandFacts:
     spec: SpecFacts | None
     spec_code: Code | None = None
     """The spec as `in_specs` names it."""
+    other_specs: tuple[SpecFacts, ...] = ()
+    """Specs that it has on other paths."""
     none: bool = False
     maybe_none: bool = False
     scalar_int: bool = False
@@ -198,6 +200,11 @@ class OperandFacts:
     """Equal keys mean equal shapes."""
     extents: tuple[str | None, ...] | None = None
     """Python text of each length at the call, where the rank is known."""
+
+    @property
+    def specs(self) -> tuple[SpecFacts, ...]:
+        """Every spec that it may have."""
+        return () if self.spec is None else (self.spec, *self.other_specs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +220,11 @@ class OutputFacts:
     shape_key: tuple[object, ...] | None = None
     extents: tuple[str | None, ...] | None = None
     dtype: str | None = None
+
+    @property
+    def specs(self) -> tuple[SpecFacts, ...]:
+        """Every spec that it may have."""
+        return () if self.spec is None else (self.spec,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pallas_static_grid.analysis.kernel_facts import (
     OperandFacts,
     SpecFacts,
 )
-from pallas_static_grid.analysis.launch_specs import spec_facts
+from pallas_static_grid.analysis.launch_specs import alternatives
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.symbolic import Num
 from pallas_static_grid.analysis.values import (
@@ -68,20 +68,22 @@ def operands_of(facts: LaunchFacts, rank: int) -> tuple[tuple[OperandFacts, ...]
     specs = _specs(facts, rank, len(call.args) - prefetched)
     out: list[OperandFacts] = []
     for index, arg in enumerate(call.args):
-        spec = None if index < prefetched or specs is None else specs[index - prefetched]
-        out.append(_operand(facts, call, index, arg, index < prefetched, spec))
+        found = () if index < prefetched or specs is None else specs[index - prefetched]
+        out.append(_operand(facts, call, index, arg, index < prefetched, found))
     return tuple(out), complete and alike and (specs is not None or prefetched == len(call.args))
 
 
-def _specs(facts: LaunchFacts, rank: int, count: int) -> tuple[SpecFacts | None, ...] | None:
-    """The spec of each operand behind the prefetched ones; None where they are not in sight."""
+def _specs(
+    facts: LaunchFacts, rank: int, count: int
+) -> tuple[tuple[SpecFacts, ...], ...] | None:
+    """The specs of each operand behind the prefetched ones; None where they are not in sight."""
     arg = facts.site.spec_arg("in_specs")
     if arg is None or _is_none(arg.value):
-        return (None,) * count
+        return ((),) * count
     values = _items(arg.value)
     if values is None or len(values) != count:
         return None
-    return tuple(spec_facts(facts, value, rank) for value in values)
+    return tuple(alternatives(facts, value, rank) for value in values)
 
 
 def element_code(facts: LaunchFacts, name: str, place: int) -> Code | None:
@@ -115,7 +117,7 @@ def _operand(
     index: int,
     arg: Arg,
     prefetched: bool,
-    spec: SpecFacts | None,
+    specs: tuple[SpecFacts, ...],
 ) -> OperandFacts:
     same = [other.args[index] for other in facts.site.calls if index < len(other.args)]
     texts = {_plain_text(facts.module, a.node) for a in same}
@@ -128,8 +130,9 @@ def _operand(
         text,
         leaves(value),
         prefetched,
-        spec,
+        specs[0] if specs else None,
         None if prefetched else element_code(facts, "in_specs", place),
+        specs[1:],
         none=all(_is_none(v) for v in options(value)),
         maybe_none=any(_is_none(v) for v in options(value)),
         scalar_int=isinstance(value, Array) and value.shape == (),

@@ -39,6 +39,15 @@ def spec_facts(facts: LaunchFacts, value: Value, rank: int) -> SpecFacts | None:
     return _facts(facts, found[0], rank)
 
 
+def alternatives(facts: LaunchFacts, value: Value, rank: int) -> tuple[SpecFacts, ...]:
+    """The facts of each spec that a value may be; none for no spec."""
+    found = [v for v in options(value) if not _is_none(v)]
+    if len(found) > 1 and all(isinstance(v, BlockSpec) for v in found):
+        return tuple(_facts(facts, v, rank) for v in found if isinstance(v, BlockSpec))
+    one = spec_facts(facts, value, rank)
+    return () if one is None else (one,)
+
+
 def _is_none(value: Value) -> bool:
     return isinstance(value, Const) and value.value is None
 

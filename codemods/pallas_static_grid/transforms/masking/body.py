@@ -46,7 +46,9 @@ class BodyPlan:
 def body_plan(kernel: KernelFacts, prefetched: frozenset[str]) -> BodyPlan:
     """Where the guard goes; `prefetched` are the parameters that hold scalars."""
     statements = kernel.statements
-    bound = [name for statement in statements for name in statement.binds]
+    bound = [
+        name for statement in statements if statement.kind != "del" for name in statement.binds
+    ]
 
     def stays(statement: StatementFacts) -> bool:
         if statement.kind not in _ABOVE:
@@ -74,15 +76,18 @@ def _first_work(statements: tuple[StatementFacts, ...]) -> int:
 
 
 def rebound_names(kernel: KernelFacts, plan: BodyPlan) -> tuple[str, ...]:
-    """Parameters that the guarded part binds again (they would become local to it)."""
-    parameters = {ref.name for ref in kernel.refs} | {kernel.variadic}
+    """Names from above the guard that its body binds again (they would become local to it)."""
+    outside = {ref.name for ref in kernel.refs} | {kernel.variadic}
+    for index, statement in enumerate(kernel.statements):
+        if index < plan.above or index in plan.lifted:
+            outside.update(statement.binds)
     below = [
         name
         for index, statement in enumerate(kernel.statements)
         if index >= plan.above and index not in plan.lifted
         for name in statement.binds
     ]
-    return tuple(dict.fromkeys(name for name in below if name in parameters))
+    return tuple(dict.fromkeys(name for name in below if name in outside))
 
 
 def guard_body(draft: Draft, plan: BodyPlan, keeps: tuple[Keep, ...], new_refs: list[str]) -> None:

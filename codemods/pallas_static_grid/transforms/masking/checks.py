@@ -133,8 +133,9 @@ def _check_reads(shape: LaunchShape) -> None:
                 f"`{read.code.text}` names its axis by a variable",
                 line=read.line if kernel.place == "here" else None,
             )
-    for spec in [o.spec for o in (*shape.operands, *(shape.outputs or ()))]:
-        for read in spec.index_map.num_programs if spec and spec.index_map else ():
+    arrays = (*shape.operands, *(shape.outputs or ()))
+    for spec in (spec for array in arrays for spec in array.specs):
+        for read in spec.index_map.num_programs if spec.index_map else ():
             if read.axis is None or read.axis in dynamic:
                 raise refused(
                     shape,

@@ -39,7 +39,7 @@ def _obstacle(shape: LaunchShape) -> str | None:
         return "the kernel may do more than write its outputs"
     if shape.outputs is None:
         return "its outputs are not in sight"
-    specs = [array.spec for array in (*shape.operands, *shape.outputs)]
+    specs = [spec for array in (*shape.operands, *shape.outputs) for spec in array.specs]
     if not all(_is_blocked(spec) for spec in specs):
         return "a ref is not a block that the grid steps through"
     reads_step = bool(kernel.reads or kernel.helper_reads)
@@ -55,10 +55,8 @@ def _obstacle(shape: LaunchShape) -> str | None:
     return None
 
 
-def _is_blocked(spec: SpecFacts | None) -> bool:
-    return spec is None or (
-        spec.plain and spec.memory == "windowed" and spec.index_map is not None
-    )
+def _is_blocked(spec: SpecFacts) -> bool:
+    return spec.plain and spec.memory == "windowed" and spec.index_map is not None
 
 
 __all__ = ["mask_free_bounds"]

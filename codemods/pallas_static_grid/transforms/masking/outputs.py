@@ -168,7 +168,7 @@ def _keep(case: _Case, parameters: tuple[str, ...] | None, *, empty: bool) -> Ke
         raise case.refuse(
             "aliased-output", "it is aliased, and the kernel's refs have no names of their own"
         )
-    if not same_windows(operand.spec, output.spec):
+    if operand.other_specs or not same_windows(operand.spec, output.spec):
         raise case.refuse(
             "aliased-output",
             "it is aliased to an operand with another window, so a dead step cannot hand the "

@@ -179,10 +179,10 @@ def _pin_plan(shape: LaunchShape, outputs: tuple[OutputPlan, ...]) -> PinPlan:
             if other is not None:
                 passed[spec_key(other)] = other
     pinned: dict[int, SpecFacts] = {}
-    specs = [operand.spec for operand in shape.operands]
-    specs += [plan.output.spec for plan in outputs if plan.pin]
+    specs = [spec for operand in shape.operands for spec in operand.specs]
+    specs += [plan.output.spec for plan in outputs if plan.pin and plan.output.spec is not None]
     for spec in specs:
-        if spec is not None and spec.index_map is not None and spec_key(spec) not in passed:
+        if spec.index_map is not None and spec_key(spec) not in passed:
             pinned[spec_key(spec)] = spec
     return PinPlan(tuple(pinned.values()), tuple(passed.values()))
 
