@@ -86,6 +86,15 @@ def test_empty_report() -> None:
     assert _Elements(page).open == []
 
 
+def test_nothing_can_be_ticked_once_it_is_written() -> None:
+    page = html.render(samples.reports(), 12, written=True)
+    elements = _Elements(page).found
+    assert not any("data-file" in attributes for _, attributes in elements)
+    hidden = {a["id"] for _, a in elements if "hidden" in a and "id" in a}
+    assert {"download", "tick-all", "tick-none"} <= hidden
+    assert "have been written" in page
+
+
 # ---- in the browser ----------------------------------------------------------------------------
 
 

@@ -179,6 +179,4 @@ def _formatted(command: Command, run: Run, settings: Settings) -> str:
         return github.render(run.reports)
     from pallas_static_grid.render import html
 
-    return html.render(run.reports, run.scanned)
-
-
+    return html.render(run.reports, run.scanned, written=command == "apply")

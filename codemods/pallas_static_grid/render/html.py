@@ -26,10 +26,15 @@ from pallas_static_grid.source import Source, decode
 _FOLDER = Path(__file__).with_name("page")
 
 
-def render(reports: Sequence[FileReport], scanned: int | None = None) -> str:
-    """The page, with a check box for every rewrite; `scanned` is the number of files looked at."""
+def render(
+    reports: Sequence[FileReport], scanned: int | None = None, *, written: bool = False
+) -> str:
+    """The page, with a check box for every rewrite; `scanned` is the number of files looked at.
+
+    Where the rewrites are `written` there is nothing to tick.
+    """
     counted = totals(reports)
-    changed = [chosen(report) for report in reports if isinstance(report, Changed)]
+    changed = [chosen(report) for report in reports if isinstance(report, Changed) and not written]
     style = (_FOLDER / "report.css").read_text(encoding="utf-8")
     script = (_FOLDER / "report.js").read_text(encoding="utf-8")
     return (
@@ -38,8 +43,8 @@ def render(reports: Sequence[FileReport], scanned: int | None = None) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, script)}">\n'
         f"<title>{text(_title(counted))}</title>\n<style>{style}</style>\n</head>\n<body>\n"
         '<a class="skip" href="#launches">Skip to the launches</a>\n'
-        f'<header class="top"><div class="wrap">{"".join(_top(reports, counted, scanned))}'
-        f"</div></header>\n{_toolbar(counted)}\n"
+        f'<header class="top"><div class="wrap">{"".join(_top(reports, counted, scanned, written))}'
+        f"</div></header>\n{_toolbar(counted, bool(changed))}\n"
         f'<main id="launches" class="wrap">{"".join(_files(reports, changed))}'
         f"{_nothing(counted)}</main>\n{_footer()}\n"
         f'<script type="application/json" id="patch-data">{script_data(changed)}</script>\n'
@@ -65,18 +70,18 @@ def _title(counted: Totals) -> str:
     )
 
 
-def _top(reports: Sequence[FileReport], counted: Totals, scanned: int | None) -> Iterable[str]:
+def _top(
+    reports: Sequence[FileReport], counted: Totals, scanned: int | None, written: bool
+) -> Iterable[str]:
     looked = f"{plural(scanned, 'Python file')} read, " if scanned is not None else ""
     yield "<h1>Pallas launches and their grids</h1>"
     yield (
         f"<p>{looked}{plural(counted.launches, 'launch', 'launches')} found in "
-        f"{plural(counted.files, 'file')}. Nothing has been written: tick the rewrites to take, "
-        "download their patch and apply it with <code>git apply</code> from the root of the "
-        "repository.</p>"
+        f"{plural(counted.files, 'file')}. {_invitation(counted, written)}</p>"
     )
     tiles = [
         *((name, str(count)) for name, count in counted.verdicts),
-        ("rewrites pending", str(counted.rewrites)),
+        ("rewrites made" if written else "rewrites pending", str(counted.rewrites)),
         ("of them safe", str(counted.safe)),
         ("refused", str(counted.refused)),
     ]
@@ -86,6 +91,17 @@ def _top(reports: Sequence[FileReport], counted: Totals, scanned: int | None) ->
     yield f'<ul class="tiles">{items}</ul>'
     yield f'<div class="sums">{"".join(_sums(counted))}</div>'
     yield from _trouble(reports, counted)
+
+
+def _invitation(counted: Totals, written: bool) -> str:
+    if not counted.rewrites:
+        return "There is nothing to rewrite."
+    if written:
+        return "The rewrites shown here have been written to the files."
+    return (
+        "Nothing has been written: tick the rewrites to take, download their patch and apply it "
+        "with <code>git apply</code> from the root of the repository."
+    )
 
 
 def _sums(counted: Totals) -> Iterable[str]:
@@ -123,7 +139,7 @@ def _trouble(reports: Sequence[FileReport], counted: Totals) -> Iterable[str]:
             )
 
 
-def _toolbar(counted: Totals) -> str:
+def _toolbar(counted: Totals, tickable: bool) -> str:
     only = [name for name, count in counted.verdicts if count == counted.launches]
     verdicts = "".join(
         _chip("checkbox", "verdict", name, name, name != "static" or name in only)
@@ -135,6 +151,7 @@ def _toolbar(counted: Totals) -> str:
     transforms = "".join(
         f'<option value="{text(name)}">{text(name)}</option>' for name, _ in counted.transforms
     )
+    hidden = "" if tickable else " hidden"
     return (
         '<nav class="bar" aria-label="Filters and patch"><div class="wrap">'
         f"<fieldset><legend>Verdict</legend>{verdicts}</fieldset>"
@@ -148,9 +165,9 @@ def _toolbar(counted: Totals) -> str:
         f"<fieldset><legend>Diff</legend>{views}</fieldset>"
         '<div class="push"><button type="button" id="open-all">Open all</button>'
         '<button type="button" id="close-all">Close all</button>'
-        '<button type="button" id="tick-all">Tick shown</button>'
-        '<button type="button" id="tick-none">Untick shown</button>'
-        '<button type="button" class="main" id="download">Download patch</button>'
+        f'<button type="button" id="tick-all"{hidden}>Tick shown</button>'
+        f'<button type="button" id="tick-none"{hidden}>Untick shown</button>'
+        f'<button type="button" class="main" id="download"{hidden}>Download patch</button>'
         '<span id="said" class="sr" role="status"></span></div></div></nav>'
     )
 

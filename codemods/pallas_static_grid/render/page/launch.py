@@ -71,7 +71,7 @@ def _sentence(words: str) -> str:
 
 
 def _tick(rewrite: Rewrite | None, place: Place, name: str) -> str:
-    if rewrite is None:
+    if rewrite is None or place.group < 0:
         return '<div class="tick"></div>'
     return (
         '<div class="tick"><input type="checkbox" checked'
