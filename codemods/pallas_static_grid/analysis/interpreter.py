@@ -113,6 +113,8 @@ class Interpreter(Expressions):
         self.spec_scopes: dict[ast.AST, tuple[Scope, ast.AST | None]] = {}
         self.run_id = 0
         self.muted = 0
+        self.generators: dict[ast.AST, bool] = {}
+        self.uses: dict[ast.AST, dict[str, tuple[str, ast.AST, str]]] = {}
         self.untouched: list[Transformed] = []
         self.touched: set[int] = set()
         self.kept_steps: list[Step] = []
@@ -128,7 +130,7 @@ class Interpreter(Expressions):
         """Interpret the module and every function that can reach a launch."""
         self.module_scope(self.module)
         relevant = reach.relevant_functions(self.module, self.project)
-        order = reach.callers_first(self.module.tree, relevant)
+        order = reach.callers_first(self.module, relevant)
         runs: dict[ast.AST, int] = {}
         seen: dict[ast.AST, object] = {}
         for _ in range(MAX_RUNS):
@@ -851,7 +853,9 @@ class Interpreter(Expressions):
         scope = Scope(function.scope, node, function.qualname)
         frame = Frame(scope, function.module, node, canonical=False, call=call,
                       caller=self.frame, root=self.frame.root)
-        frame.yields = not isinstance(node, ast.Lambda) and reach.is_generator(node)
+        if node not in self.generators:
+            self.generators[node] = reach.is_generator(node)
+        frame.yields = self.generators[node]
         saved = self.differentiating
         if function.custom_rule:
             self.differentiating = []

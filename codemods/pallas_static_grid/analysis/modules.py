@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pallas_static_grid.analysis.reach import Outline
     from pallas_static_grid.analysis.scopes import Scope
 
 # The line ends that Python's own tokenizer knows (a form feed or U+2028 ends no line).
@@ -32,6 +33,7 @@ class ModuleContext:
     scope: Scope | None = None
     ascii_only: bool = True
     node_set: set[ast.AST] | None = None
+    outline: Outline | None = None
     file: Path | None = None
     """Where it is on disk, if it is (stdin is not)."""
 

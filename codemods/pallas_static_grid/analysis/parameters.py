@@ -14,6 +14,7 @@ from pallas_static_grid.analysis import tables
 from pallas_static_grid.analysis.contexts import Context
 from pallas_static_grid.analysis.joins import join
 from pallas_static_grid.analysis.symbolic import Atom, Num
+from pallas_static_grid.analysis.traversal import walk
 from pallas_static_grid.analysis.values import (
     Array,
     Annotation,
@@ -277,13 +278,14 @@ def judge(run: Interpreter, function: Function) -> dict[str, Value]:
         names.append(spec.kwarg.arg)
     by_name = {a.arg: a for a in [*all_args(spec), *(x for x in (spec.vararg, spec.kwarg) if x)]}
     jit = function.jit or run.wrapped_jit.get(function.node)
+    rule = judged_base(run, function) if function.node in run.rules else {}
     for index, name in enumerate(names):
         if index == 0 and is_method(function):
             bound[name] = self_value(run, function)
             continue
         value = _from_contexts(run, function, contexts, name)
         if value is None and function.node in run.rules:
-            value = _from_rule(run, function, index, name)
+            value = _from_rule(run, function, index, name, rule)
         bound[name] = _judge_one(run, function, by_name[name], value, jit)
     return bound
 
@@ -298,15 +300,24 @@ def self_value(run: Interpreter, function: Function) -> Value:
     return run.instance_of(cls, f"{function.scope.qualname}.self")
 
 
-def _from_rule(run: Interpreter, function: Function, index: int, name: str) -> Value | None:
+def judged_base(run: Interpreter, function: Function) -> dict[str, Value]:
+    """The parameters of the function that `function` is a derivative rule of."""
+    base = run.rules[function.node][0]
+    if base.node not in run.closures or base.node is function.node:
+        return {}
+    return judge(run, base)
+
+
+def _from_rule(
+    run: Interpreter, function: Function, index: int, name: str, judged: dict[str, Value]
+) -> Value | None:
     """A parameter of a custom derivative rule: as the function has it, or traced."""
     base, kind, nondiff = run.rules[function.node]
-    if base.node not in run.closures:
+    if not judged:
         return None
     params = [a.arg for a in [*base.node.args.posonlyargs, *base.node.args.args]]
     ident = f"{function.qualname}:{name}"
     trace = _def_trace(function, f"`{function.name}` is a derivative rule of `{base.name}`")
-    judged = judge(run, base)
     if kind == "bwd":
         if index < len(nondiff) and nondiff[index] < len(params):
             return generalize(run, judged[params[nondiff[index]]], ident, name)
@@ -637,33 +648,45 @@ _SHAPE_CALLS = frozenset(
 
 def from_use(run: Interpreter, function: Function, name: str, ident: str) -> Value | None:
     """What the body does with a parameter that only an int, or only an array, allows."""
-    node = function.node
-    body: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
-    array: ast.AST | None = None
-    for top in body:
-        for inner in ast.walk(top):
+    if function.node not in run.uses:
+        run.uses[function.node] = _uses(function.node)
+    found = run.uses[function.node].get(name)
+    if found is None:
+        return None
+    kind, where, reason = found
+    module = function.module
+    line = getattr(where, "lineno", 1)
+    trace = Trace(Step(module.path, line, module.line_text(line), reason))
+    if kind == "int":
+        return Int(Atom(("param", ident), name, static=True), trace=trace)
+    return Array(ident, text=name, trace=trace)
+
+
+def _uses(node: ast.AST) -> dict[str, tuple[str, ast.AST, str]]:
+    """By parameter name: how the body of a function uses it, where that tells what it is."""
+    spec = getattr(node, "args", None)
+    assert isinstance(spec, ast.arguments)
+    names = {a.arg for a in all_args(spec)}
+    out: dict[str, tuple[str, ast.AST, str]] = {}
+    body = getattr(node, "body", [])
+    for top in body if isinstance(body, list) else [body]:
+        for inner in walk(top):
             if isinstance(inner, ast.Call):
-                found = _int_use(inner, name)
-                if found is not None:
-                    module = function.module
-                    line = inner.lineno
-                    step = Step(module.path, line, module.line_text(line), found)
-                    return Int(Atom(("param", ident), name, static=True), trace=Trace(step))
+                for name in names:
+                    reason = _int_use(inner, name)
+                    if reason is not None:
+                        out[name] = ("int", inner, reason)
+                    elif _is_operand(inner, name):
+                        out.setdefault(name, ("array", inner, f"`{name}` is an operand"))
             elif (
                 isinstance(inner, ast.Attribute)
                 and isinstance(inner.value, ast.Name)
-                and inner.value.id == name
+                and inner.value.id in names
                 and inner.attr in _ARRAY_USES
             ):
-                array = inner
-            if isinstance(inner, ast.Call) and _is_operand(inner, name):
-                array = inner
-    if array is not None:
-        module = function.module
-        line = getattr(array, "lineno", 1)
-        step = Step(module.path, line, module.line_text(line), f"`{name}` is used as an array")
-        return Array(ident, text=name, trace=Trace(step))
-    return None
+                name = inner.value.id
+                out.setdefault(name, ("array", inner, f"`{name}` is used as an array"))
+    return out
 
 
 def _is_operand(call: ast.Call, name: str) -> bool:

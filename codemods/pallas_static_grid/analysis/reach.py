@@ -3,110 +3,155 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.project import Project
+from pallas_static_grid.analysis.traversal import walk
 
 SEEDS = frozenset({"pallas_call", "GridSpec", "PrefetchScalarGridSpec", "kernel"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
-def functions(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST | None, str | None]]:
-    """Every function of a tree with the function around it and the class it stands in."""
-    stack: list[tuple[ast.AST, ast.AST | None, str | None]] = [(tree, None, None)]
+@dataclass(eq=False, slots=True)
+class Body:
+    """A function of a module: where it stands and the identifiers it mentions."""
+
+    node: ast.AST
+    owner: ast.AST | None
+    name: str | None
+    cls: str | None
+    mentions: set[str]
+
+
+@dataclass(eq=False, slots=True)
+class Outline:
+    """What reachability needs of a module, gathered in one walk."""
+
+    bodies: list[Body]
+    aliases: list[tuple[str, set[str]]]
+    """Names that statements bind, with what the bound value mentions."""
+    imports: list[ast.ImportFrom]
+
+
+def outline(module: ModuleContext) -> Outline:
+    """The outline of a module, computed once."""
+    if module.outline is None:
+        module.outline = _outline(module.tree)
+    return module.outline
+
+
+def _outline(tree: ast.AST) -> Outline:
+    out = Outline([], [], [])
+    # Each entry: node, innermost function around it, class it stands in directly.
+    stack: list[tuple[ast.AST, Body | None, str | None]] = [(tree, None, None)]
+    owners: dict[ast.AST, Body] = {}
     while stack:
-        node, owner, cls = stack.pop()
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, _FUNCTIONS):
-                yield child, owner, cls
-                stack.append((child, child, None))
-            elif isinstance(child, ast.ClassDef):
-                stack.append((child, owner, child.name))
-            else:
-                stack.append((child, owner, cls))
+        node, body, cls = stack.pop()
+        match node:
+            case ast.Name(id=name):
+                if body is not None:
+                    body.mentions.add(name)
+                continue
+            case ast.Attribute(attr=name):
+                if body is not None:
+                    body.mentions.add(name)
+            case ast.alias(name=dotted):
+                if body is not None:
+                    body.mentions.add(dotted.split(".")[-1])
+                continue
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                inner = Body(node, body.node if body else None, getattr(node, "name", None), cls,
+                             set())
+                out.bodies.append(inner)
+                if body is not None:
+                    owners[node] = body
+                body, cls = inner, None
+            case ast.ClassDef(name=name, bases=bases):
+                mentioned = {n for base in bases for n in _names(base)}
+                out.aliases.append((name, mentioned))
+                cls = name
+            case ast.ImportFrom():
+                out.imports.append(node)
+                out.aliases += [(a.asname, {a.name}) for a in node.names if a.asname]
+            case ast.Import():
+                out.aliases += [(a.asname, {a.name.split(".")[-1]})
+                                for a in node.names if a.asname]
+            case ast.Assign(value=ast.Name() | ast.Attribute() | ast.Call() as value):
+                mentioned = _names(value)
+                for target in node.targets:
+                    out.aliases += [(n.id, mentioned) for n in walk(target)
+                                    if isinstance(n, ast.Name)]
+            case _:
+                pass
+        for child in node.__dict__.values():
+            if isinstance(child, list):
+                stack.extend((c, body, cls) for c in child if isinstance(c, ast.AST))
+            elif isinstance(child, ast.AST):
+                stack.append((child, body, cls))
+    for body in sorted(out.bodies, key=lambda b: _depth(b, owners), reverse=True):
+        owner = owners.get(body.node)
+        if owner is not None:
+            owner.mentions |= body.mentions
+    return out
+
+
+def _depth(body: Body, owners: dict[ast.AST, Body]) -> int:
+    depth = 0
+    owner = owners.get(body.node)
+    while owner is not None:
+        depth += 1
+        owner = owners.get(owner.node)
+    return depth
 
 
 def _names(node: ast.AST) -> set[str]:
     """Identifiers that a tree mentions, attributes included."""
     out: set[str] = set()
-    for inner in ast.walk(node):
+    for inner in walk(node):
         if isinstance(inner, ast.Name):
             out.add(inner.id)
         elif isinstance(inner, ast.Attribute):
             out.add(inner.attr)
-        elif isinstance(inner, ast.alias):
-            out.add(inner.name.split(".")[-1])
     return out
 
 
-def _aliases(tree: ast.AST, known: set[str]) -> set[str]:
-    """Names that are bound to something which mentions a known name."""
-    out: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom | ast.Import):
-            for alias in node.names:
-                if alias.asname and alias.name.split(".")[-1] in known:
-                    out.add(alias.asname)
-        elif isinstance(node, ast.Assign) and isinstance(
-            node.value, ast.Name | ast.Attribute | ast.Call
-        ):
-            mentioned = _names(node.value)
-            if mentioned & known:
-                for target in node.targets:
-                    out.update(
-                        t.id for t in ast.walk(target)
-                        if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)
-                    )
-        elif isinstance(node, ast.ClassDef) and any(_names(b) & known for b in node.bases):
-            out.add(node.name)
-    return out
+def _closure(found: Outline, known: set[str], *, classes: bool) -> set[str]:
+    """Names that lead to a known name through aliases and functions, to a fixed point."""
+    while True:
+        size = len(known)
+        for name, mentioned in found.aliases:
+            if name not in known and mentioned & known:
+                known.add(name)
+        for body in found.bodies:
+            if body.mentions & known:
+                if body.name:
+                    known.add(body.name)
+                if body.cls and classes:
+                    known.add(body.cls)
+        if len(known) == size:
+            return known
 
 
 def launching_names(module: ModuleContext) -> set[str]:
     """Names of functions and classes of a module that mention a launch, directly or not."""
-    known = set(SEEDS)
-    info = [(node, _own_name(node, cls), cls, _names(node))
-            for node, _, cls in functions(module.tree)]
-    while True:
-        size = len(known)
-        known |= _aliases(module.tree, known)
-        for _, name, cls, mentioned in info:
-            if mentioned & known:
-                if name:
-                    known.add(name)
-                if cls:
-                    known.add(cls)
-        if len(known) == size:
-            return known - {"kernel"}
+    return _closure(outline(module), set(SEEDS), classes=True) - {"kernel"}
 
 
 def relevant_functions(module: ModuleContext, project: Project) -> set[ast.AST]:
     """The functions of a module from which a launch can be reached."""
-    known = launching_names(module) | SEEDS
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.ImportFrom | ast.Import):
-            known |= _imported_launching(module, project, node)
-    while True:
-        size = len(known)
-        for node, _, cls in functions(module.tree):
-            if _names(node) & known:
-                name = _own_name(node, cls)
-                known |= {n for n in (name, cls) if n}
-        known |= _aliases(module.tree, known)
-        if len(known) == size:
-            break
-    out: set[ast.AST] = set()
-    for node, _, _ in functions(module.tree):
-        if _names(node) & known:
-            out.add(node)
-    return out
+    found = outline(module)
+    known = set(SEEDS)
+    for node in found.imports:
+        known |= _imported_launching(module, project, node)
+    known = _closure(found, known, classes=True)
+    return {body.node for body in found.bodies if body.mentions & known}
 
 
 def _imported_launching(
-    module: ModuleContext, project: Project, node: ast.ImportFrom | ast.Import
+    module: ModuleContext, project: Project, node: ast.ImportFrom
 ) -> set[str]:
-    if isinstance(node, ast.Import) or module.file is None:
+    if module.file is None:
         return set()
     from pallas_static_grid.analysis.imports import absolute_name
 
@@ -120,23 +165,15 @@ def _imported_launching(
     return {alias.asname or alias.name for alias in node.names if alias.name in theirs}
 
 
-def _own_name(node: ast.AST, cls: str | None) -> str | None:
-    if isinstance(node, ast.Lambda):
-        return None
-    name = getattr(node, "name", None)
-    return name if isinstance(name, str) else None
-
-
-def callers_first(tree: ast.AST, relevant: Iterable[ast.AST]) -> list[ast.AST]:
+def callers_first(module: ModuleContext, relevant: set[ast.AST]) -> list[ast.AST]:
     """The relevant functions, those that call others before those that are called."""
-    wanted = set(relevant)
-    listed = [(node, owner, cls) for node, owner, cls in functions(tree) if node in wanted]
-    listed.sort(key=lambda item: (item[0].lineno, item[0].col_offset))  # type: ignore[attr-defined]
+    listed = [body for body in outline(module).bodies if body.node in relevant]
+    listed.sort(key=lambda body: _position(body.node))
+    mentions = {body.node: body.mentions for body in listed}
     by_name: dict[str, list[ast.AST]] = {}
-    for node, _, cls in listed:
-        name = _own_name(node, cls)
-        if name:
-            by_name.setdefault(name, []).append(node)
+    for body in listed:
+        if body.name:
+            by_name.setdefault(body.name, []).append(body.node)
     done: list[ast.AST] = []
     state: dict[ast.AST, int] = {}
 
@@ -144,18 +181,18 @@ def callers_first(tree: ast.AST, relevant: Iterable[ast.AST]) -> list[ast.AST]:
         if state.get(node):
             return
         state[node] = 1
-        for name in sorted(_names(node)):
+        for name in sorted(mentions[node] & by_name.keys()):
             for callee in by_name.get(name, ()):
                 if callee is not node and not state.get(callee):
                     visit(callee)
         state[node] = 2
         done.append(node)
 
-    for node, _, _ in listed:
-        visit(node)
+    for body in listed:
+        visit(body.node)
     order = done[::-1]
     # A nested function can run only after the one around it has.
-    owners = {node: owner for node, owner, _ in listed}
+    owners = {body.node: body.owner for body in listed}
     out: list[ast.AST] = []
     placed: set[ast.AST] = set()
 
@@ -164,8 +201,8 @@ def callers_first(tree: ast.AST, relevant: Iterable[ast.AST]) -> list[ast.AST]:
             return
         placed.add(node)
         owner = owners.get(node)
-        while owner is not None and owner not in wanted:
-            owner = owners.get(owner)
+        if owner is not None and owner not in relevant:
+            owner = None
         if owner is not None:
             place(owner)
         out.append(node)
@@ -175,9 +212,9 @@ def callers_first(tree: ast.AST, relevant: Iterable[ast.AST]) -> list[ast.AST]:
     return out
 
 
-def is_generator(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:
+def is_generator(node: ast.AST) -> bool:
     """Whether a function's own body yields."""
-    if isinstance(node, ast.Lambda):
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return False
     stack: list[ast.AST] = list(node.body)
     while stack:
@@ -187,3 +224,7 @@ def is_generator(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> b
         if not isinstance(inner, (*_FUNCTIONS, ast.ClassDef)):
             stack.extend(ast.iter_child_nodes(inner))
     return False
+
+
+def _position(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
