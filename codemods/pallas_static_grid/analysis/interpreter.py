@@ -637,6 +637,10 @@ class Interpreter(Expressions):
             case ast.MatchSingleton(value=value):
                 if isinstance(subject, Const):
                     return subject.value is value
+                if isinstance(subject, Int) and value is not None:
+                    if subject.is_bool and isinstance(subject.expr, Num):
+                        return bool(subject.expr.value) is value
+                    return None
                 return None if isinstance(subject, Unknown | Union) else False
             case ast.MatchSequence(patterns=patterns):
                 stars = [i for i, p in enumerate(patterns) if isinstance(p, ast.MatchStar)]
