@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from pallas_static_grid.analysis.bounds import with_bounds
 from pallas_static_grid.analysis.facts import LaunchFacts
 from pallas_static_grid.analysis.interpreter import Interpreter
 from pallas_static_grid.analysis.launches import find_sites, grid_argument
@@ -24,17 +25,16 @@ def analyse(
         value, node, _ = grid_argument(site)
         grid = _judged(run, site)
         launch = _launch(module, site, grid, node)
-        out.append(
-            LaunchFacts(
-                ordinal,
-                launch,
-                module,
-                site,
-                value,
-                tuple(entry.value for entry in grid.entries),
-                tuple(sites),
-            )
+        facts = LaunchFacts(
+            ordinal,
+            launch,
+            module,
+            site,
+            value,
+            tuple(entry.value for entry in grid.entries),
+            tuple(sites),
         )
+        out.append(with_bounds(facts, bounds))
     return tuple(out)
 
 

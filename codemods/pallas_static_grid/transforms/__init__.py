@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from pallas_static_grid.transforms import pad_and_mask
+from pallas_static_grid.transforms.base import PlanContext, Registered, Transform
 
-from pallas_static_grid.analysis.facts import LaunchFacts
-from pallas_static_grid.model import EditGroup, Refusal, Target
+TRANSFORMS: tuple[Transform, ...] = (
+    # Last: it needs a grid of entries, and arithmetic on shapes needs no mask.
+    Registered("pad_and_mask", pad_and_mask.plan),
+)
 
-
-@dataclass(frozen=True, slots=True)
-class PlanContext:
-    """What a plan depends on besides the launch."""
-
-    target: Target = "auto"
-    mask_free: bool = False
-    line_length: int = 88
-
-
-class Transform(Protocol):
-    """One rewrite of a launch; pure: it neither prints, writes nor changes its input."""
-
-    name: str
-
-    def plan(self, facts: LaunchFacts, context: PlanContext) -> EditGroup | Refusal | None:
-        """The edits, a refusal, or None where the transform has nothing to do."""
-        ...
+__all__ = ["TRANSFORMS", "PlanContext", "Transform"]

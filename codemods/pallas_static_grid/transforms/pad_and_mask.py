@@ -11,7 +11,7 @@ from __future__ import annotations
 from pallas_static_grid.analysis.facts import LaunchFacts
 from pallas_static_grid.analysis.kernels import launch_shape
 from pallas_static_grid.model import EditGroup, Refusal
-from pallas_static_grid.transforms import PlanContext
+from pallas_static_grid.transforms.base import PlanContext
 from pallas_static_grid.transforms.masking.plans import plan_mask
 from pallas_static_grid.transforms.masking.refusing import Refused
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pallas_static_grid.analysis.facts import LaunchFacts
 from pallas_static_grid.catalogue import OPT_IN
 from pallas_static_grid.model import EditGroup, Launch, Options, Refusal
-from pallas_static_grid.transforms import PlanContext, Transform
+from pallas_static_grid.transforms.base import PlanContext, Transform
 
 _GENERAL = ("no-bound", "not-supported")
 """Refusals that say least, the least telling last."""

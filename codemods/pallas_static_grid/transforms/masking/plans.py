@@ -11,7 +11,7 @@ from pallas_static_grid.rewrite.locate import expression_at
 from pallas_static_grid.rewrite.names import taken_at
 from pallas_static_grid.rewrite.settle import settle
 from pallas_static_grid.rewrite.style import style_of
-from pallas_static_grid.transforms import PlanContext
+from pallas_static_grid.transforms.base import PlanContext
 from pallas_static_grid.transforms.masking.body import (
     BodyPlan,
     guard_body,
