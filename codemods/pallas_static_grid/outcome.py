@@ -21,6 +21,8 @@ class Summary:
     verdicts: Counter[str]
     ignored: int
     rewrites: int
+    safe: int
+    """Rewrites that are safe in all their parts."""
     transforms: Counter[str]
     refusals: Counter[str]
     failed: int
@@ -52,6 +54,11 @@ def summarize(reports: Sequence[FileReport]) -> Summary:
         verdicts=Counter(launch.verdict for launch in live),
         ignored=len(launches) - len(live),
         rewrites=sum(1 for launch in live if launch.plans),
+        safe=sum(
+            1
+            for launch in live
+            if launch.plans and all(plan.safety == "safe" for plan in launch.plans)
+        ),
         transforms=Counter(plan.transform for launch in live for plan in launch.plans),
         refusals=Counter(launch.refusal.code for launch in live if launch.refusal is not None),
         failed=sum(isinstance(report, Failed) for report in reports),
@@ -100,10 +107,17 @@ def sentence(summary: Summary) -> str:
     )
     tail: list[str] = []
     if summary.rewrites:
-        tail.append(f"{summary.rewrites} can be made static")
+        tail.append(f"{summary.rewrites} can be made static ({_by_safety(summary)})")
     if summary.refusals:
         tail.append(f"{sum(summary.refusals.values())} refused")
     return f"{text}; {', '.join(tail)}" if tail else text
+
+
+def _by_safety(summary: Summary) -> str:
+    review = summary.rewrites - summary.safe
+    parts = [f"{summary.safe} safe"] if summary.safe else []
+    parts += [f"{review} to review"] if review else []
+    return ", ".join(parts)
 
 
 def counted(number: int, one: str, many: str) -> str:

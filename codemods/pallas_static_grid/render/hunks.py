@@ -21,6 +21,8 @@ class HunkLine:
     mark: Mark
     number: int
     emphasis: tuple[tuple[int, int], ...] = ()
+    unterminated: bool = False
+    """The last line of a file that does not end in a line end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,12 @@ class Hunk:
 
 def hunks(before: str, after: str) -> Iterator[Hunk]:
     """The hunks between two texts, whose lines end at LF."""
-    old, new = before.split("\n"), after.split("\n")
+    old, new = _lines(before), _lines(after)
     for group in grouped(old, new):
         lines: list[HunkLine] = []
         for tag, i1, i2, j1, j2 in group:
             if tag == "equal":
-                lines.extend(HunkLine(" ", number) for number in range(j1, j2))
+                lines.extend(_line(" ", new, number, ()) for number in range(j1, j2))
             else:
                 lines.extend(_changed(old, new, range(i1, i2), range(j1, j2)))
         yield Hunk(group[0][3], tuple(lines))
@@ -51,8 +53,20 @@ def _changed(
     marks_new: dict[int, tuple[tuple[int, int], ...]] = {}
     for i, j in _pairs(old, new, removed, added):
         marks_old[i], marks_new[j] = _emphasis(old[i], new[j])
-    yield from (HunkLine("-", i, marks_old.get(i, ())) for i in removed)
-    yield from (HunkLine("+", j, marks_new.get(j, ())) for j in added)
+    yield from (_line("-", old, i, marks_old.get(i, ())) for i in removed)
+    yield from (_line("+", new, j, marks_new.get(j, ())) for j in added)
+
+
+def _line(
+    mark: Mark, lines: Sequence[str], number: int, emphasis: tuple[tuple[int, int], ...]
+) -> HunkLine:
+    return HunkLine(mark, number, emphasis, not lines[number].endswith("\n"))
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    last = lines.pop()
+    return [f"{line}\n" for line in lines] + ([last] if last else [])
 
 
 def _pairs(
@@ -73,7 +87,7 @@ def _emphasis(
     old: str, new: str
 ) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
     """The ranges of two similar lines that differ."""
-    codes = SequenceMatcher(None, old, new, False).get_opcodes()
+    codes = SequenceMatcher(None, old.rstrip("\n"), new.rstrip("\n"), False).get_opcodes()
     changed = [code for code in codes if code[0] != "equal"]
     return (
         tuple((i1, i2) for _, i1, i2, _, _ in changed if i1 < i2),

@@ -124,6 +124,8 @@ def _hunk_lines(hunk: Hunk, old: Sequence[Text], new: Sequence[Text]) -> Iterato
             code.stylize(f"bold underline {style}", start, end)
         out.append_text(code)
         yield out
+        if line.unterminated:
+            yield Text(" " * width + " \\ no line end at the end of the file", "dim")
 
 
 def scan_text(
