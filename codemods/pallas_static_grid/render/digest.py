@@ -124,7 +124,8 @@ def headline(launch: Launch) -> str:
     subject = f"Grid dimension {dim.index} is" if dim else "The grid is"
     cause = steps[-1]
     reason = one_line(cause.reason).rstrip(".")
-    return f"{subject} {dim.verdict if dim else launch.verdict}: {reason} (line {cause.line})."
+    where = "" if f"line {cause.line}" in reason else f" (line {cause.line})"
+    return f"{subject} {dim.verdict if dim else launch.verdict}: {reason}{where}."
 
 
 def _decides(dim: Dim | None, launch: Launch) -> bool:
