@@ -80,7 +80,7 @@ def carry_counts(draft: Draft, form: CarrierForm, axes: list[int]) -> list[str]:
         count = draft.counts[axis]
         lines.append(f"{name} = {jnp}.full(({form.width},), {count}, {jnp}.int32)")
     if form.width > 1:
-        lines.insert(0, "# Repeated: Mosaic GPU copies whole warpgroups of bytes only.")
+        lines.insert(0, "# Repeated because Mosaic GPU copies nothing smaller.")
     return lines
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pallas_static_grid.analysis.kernel_facts import LaunchShape
+from pallas_static_grid.analysis.kernel_facts import LaunchShape, SpecFacts
 from pallas_static_grid.model import Refusal, Target
 from pallas_static_grid.transforms.masking.body import BodyPlan, body_plan, rebound_names
 from pallas_static_grid.transforms.masking.refusing import Refused, refused
@@ -116,7 +116,6 @@ def _only_launch_decorates(shape: LaunchShape) -> bool:
 def _check_reads(shape: LaunchShape) -> None:
     """Refuse reads of the grid that cannot be replaced or moved above the guard."""
     kernel = shape.kernel
-    dynamic = {axis.index for axis in shape.axes if axis.dynamic}
     for read in kernel.helper_reads:
         raise refused(
             shape,
@@ -133,16 +132,48 @@ def _check_reads(shape: LaunchShape) -> None:
                 f"`{read.code.text}` names its axis by a variable",
                 line=read.line if kernel.place == "here" else None,
             )
+
+
+def check_maps(shape: LaunchShape, *, counting: bool) -> bool:
+    """Whether some index map reads `num_programs` of a dynamic axis; refuses where it cannot.
+
+    `counting`: index maps can be given the live count.
+    """
+    dynamic = {axis.index for axis in shape.axes if axis.dynamic}
     arrays = (*shape.operands, *(shape.outputs or ()))
-    for spec in (spec for array in arrays for spec in array.specs):
-        for read in spec.index_map.num_programs if spec.index_map else ():
-            if read.axis is None or read.axis in dynamic:
-                raise refused(
-                    shape,
-                    "num-programs-in-index-map",
-                    f"an index map reads `{read.code.text}`",
-                    line=read.line,
-                )
+    specs = [spec for array in arrays for spec in array.specs if spec.index_map is not None]
+    reads = [
+        (spec, read)
+        for spec in specs
+        for read in (spec.index_map.num_programs if spec.index_map is not None else ())
+        if read.axis is None or read.axis in dynamic
+    ]
+    for _, read in reads:
+        if not counting or read.axis is None:
+            raise refused(
+                shape,
+                "num-programs-in-index-map",
+                f"an index map reads `{read.code.text}`",
+                line=read.line,
+            )
+    if reads:
+        _check_editable(shape, specs)
+    return bool(reads)
 
 
-__all__ = ["check_kernel", "check_launch", "check_limits"]
+def _check_editable(shape: LaunchShape, specs: list[SpecFacts]) -> None:
+    """All maps get the count as a parameter then: each must be a lambda of its own spec."""
+    for spec in specs:
+        index_map = spec.index_map
+        own = index_map is not None and index_map.lambda_span == index_map.code.span
+        if not own or not spec.local or spec.other_launches:
+            raise refused(
+                shape,
+                "num-programs-in-index-map",
+                "an index map reads `num_programs`, and the maps beside it are not lambdas of "
+                "this launch alone",
+                line=spec.line,
+            )
+
+
+__all__ = ["check_kernel", "check_launch", "check_limits", "check_maps"]

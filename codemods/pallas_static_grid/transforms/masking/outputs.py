@@ -89,10 +89,11 @@ def _plan(case: _Case, parameters: tuple[str, ...] | None) -> OutputPlan:
         raise case.refuse("index-map-out-of-sight", "what its index map returns is not in sight")
     aliased = case.output.aliases is not None
     if writes_apart(index_map, case.dynamic):
-        if index_map is not None and index_map.tables and not (case.pins and _in_order(case)):
+        reads = index_map is not None and (index_map.tables or index_map.num_programs)
+        if reads and not (case.pins and _in_order(case)):
             raise case.refuse(
                 "revisited-output-on-parallel-axis",
-                "its index map reads a table, also on dead steps of a parallel axis",
+                "its index map reads a table or the count, also on dead steps of a parallel axis",
             )
         if aliased and not (case.pins and _in_order(case)):
             return OutputPlan(case.output, False, _keep(case, parameters, empty=False))

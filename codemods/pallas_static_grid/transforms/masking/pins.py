@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pallas_static_grid.analysis.kernel_facts import (
     AxisFacts,
+    Code,
     LaunchShape,
     MapFacts,
     SpecFacts,
@@ -15,48 +17,88 @@ from pallas_static_grid.model import Edit, Span
 from pallas_static_grid.rewrite.edits import insertion
 from pallas_static_grid.rewrite.locate import expression_at
 from pallas_static_grid.rewrite.names import fresh, identifiers, taken_at
+from pallas_static_grid.rewrite.syntax import insert_parameter
 from pallas_static_grid.transforms.masking.draft import Draft
 from pallas_static_grid.transforms.masking.refusing import refused
 from pallas_static_grid.transforms.masking.texts import as_summand, parsed
 
 
 @dataclass(frozen=True, slots=True)
+class PinItem:
+    """A spec, and how the launch names it where it cannot be edited where it is built."""
+
+    spec: SpecFacts
+    references: tuple[Code, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PinPlan:
     """What is done to the index maps."""
 
-    pinned: tuple[SpecFacts, ...]
+    pinned: tuple[PinItem, ...]
     """Specs whose map is wrapped, each once."""
-    passed: tuple[SpecFacts, ...]
+    passed: tuple[PinItem, ...]
     """Specs of outputs whose dead blocks may be visited: the map just skips the new operand."""
+    maps_count: bool
+    """Whether the maps get the live counts as parameters, in place of `num_programs`."""
 
 
 def pin_maps(draft: Draft, plan: PinPlan, new_operands: int) -> list[str]:
     """Edits that wrap the maps; gives the lines that define the wrapper."""
-    for spec in plan.passed:
-        _pass_by(draft, spec, new_operands)
+    for item in plan.passed:
+        _pass_by(draft, item, new_operands)
     if not plan.pinned:
         return []
-    maps = [spec.index_map for spec in plan.pinned if spec.index_map is not None]
+    maps = [item.spec.index_map for item in plan.pinned if item.spec.index_map is not None]
     at = expression_at(draft.module, draft.shape.call)
     taken = taken_at(draft.module.tree, at)
     nouns = [draft.names[axis.index].noun for axis in draft.dynamic]
     noun = nouns[0] if len(nouns) == 1 else "steps"
     name = fresh(taken, f"pin_dead_{noun}")
-    for spec in plan.pinned:
-        _wrap_map(draft, spec, name)
-    return _wrapper_lines(draft, name, noun, maps, new_operands, at)
+    for item in plan.pinned:
+        _wrap_map(draft, item, name, at)
+        if plan.maps_count:
+            _count_in_map(draft, item)
+    return _wrapper_lines(draft, name, noun, maps, new_operands, at, maps_count=plan.maps_count)
 
 
-def _wrap_map(draft: Draft, spec: SpecFacts, name: str) -> None:
-    index_map = spec.index_map
+def _count_in_map(draft: Draft, item: PinItem) -> None:
+    """Give a lambda the live counts as parameters and let it read these."""
+    index_map = item.spec.index_map
     assert index_map is not None
+    node = expression_at(draft.module, index_map.code.span)
+    assert isinstance(node, ast.Lambda)
+    for axis in draft.dynamic:
+        ref = draft.names[axis.index].ref
+        draft.add(insert_parameter(draft.module, node, len(draft.shape.axes), ref))
+    for read in index_map.num_programs:
+        if read.axis is not None and read.axis in draft.reads:
+            draft.add([Edit(read.code.span, f"{draft.names[read.axis].ref}[0]")])
+
+
+def _wrap_map(draft: Draft, item: PinItem, name: str, at: ast.AST) -> None:
+    index_map = item.spec.index_map
+    assert index_map is not None
+    if item.references:
+        _respecify(draft, item, at, lambda ref: f"{name}({ref}.index_map)")
+        return
     span = index_map.code.span
     draft.add([insertion(span.start, f"{name}("), Edit(Span(span.end, span.end), ")")])
 
 
-def _pass_by(draft: Draft, spec: SpecFacts, new_operands: int) -> None:
+def _respecify(draft: Draft, item: PinItem, at: ast.AST, new_map: Callable[[str], str]) -> None:
+    """Give the launch a spec of its own, made from the shared one."""
+    pl = draft.name_of("jax.experimental.pallas", at)
+    for reference in item.references:
+        ref = reference.text
+        memory = f", memory_space={ref}.memory_space" if item.spec.memory_name else ""
+        text = f"{pl}.BlockSpec({ref}.block_shape, {new_map(ref)}{memory})"
+        draft.add([Edit(reference.span, text)])
+
+
+def _pass_by(draft: Draft, item: PinItem, new_operands: int) -> None:
     """Let a map skip the new operands, which come first among the prefetched ones."""
-    index_map = spec.index_map
+    index_map = item.spec.index_map
     if index_map is None or not new_operands:
         return
     rank = len(draft.shape.axes)
@@ -66,15 +108,33 @@ def _pass_by(draft: Draft, spec: SpecFacts, new_operands: int) -> None:
         return
     skipped = [f"_{'' if n == 0 else n}" for n in range(new_operands)]
     steps = _step_names(draft.shape, [index_map], frozenset(skipped))
+    listed = ", ".join(steps)
+    head = f"lambda {', '.join([*steps, *skipped])}, *prefetched: "
+    if item.references:
+        at = expression_at(draft.module, draft.shape.call)
+        tail = f".index_map({listed}, *prefetched)"
+        _respecify(draft, item, at, lambda ref: f"{head}{ref}{tail}")
+        return
+    if index_map.lambda_span is not None and index_map.lambda_span == index_map.code.span:
+        node = expression_at(draft.module, index_map.code.span)
+        if isinstance(node, ast.Lambda) and len(parameters) > rank:
+            for name in reversed(skipped):
+                draft.add(insert_parameter(draft.module, node, rank, name))
+            return
     inner = index_map.code.text
     inner = f"({inner})" if index_map.lambda_span is not None else inner
-    listed = ", ".join(steps)
-    text = f"lambda {', '.join([*steps, *skipped])}, *prefetched: {inner}({listed}, *prefetched)"
-    draft.add([Edit(index_map.code.span, text)])
+    draft.add([Edit(index_map.code.span, f"{head}{inner}({listed}, *prefetched)")])
 
 
 def _wrapper_lines(
-    draft: Draft, name: str, noun: str, maps: list[MapFacts], new_operands: int, at: ast.AST
+    draft: Draft,
+    name: str,
+    noun: str,
+    maps: list[MapFacts],
+    new_operands: int,
+    at: ast.AST,
+    *,
+    maps_count: bool,
 ) -> list[str]:
     unit = draft.unit
     jnp = draft.name_of("jax.numpy", at)
@@ -90,8 +150,9 @@ def _wrapper_lines(
     }
     body = [f"{lives[axis]} = {text}" for axis, text in reads.items()]
     body += _moved_steps(shape, draft.dynamic, steps, lives, extents, jnp)
-    call = f"index_map({', '.join([*steps, *header.passed])})"
-    if any(m.tables or m.components is None for m in maps):
+    passed = header.parameters if maps_count else header.passed
+    call = f"index_map({', '.join([*steps, *passed])})"
+    if maps_count or any(m.tables or m.components is None for m in maps):
         alive = " & ".join(
             f"({live} > 0)" if not one else f"{live} > 0" for live in lives.values()
         )
@@ -204,4 +265,4 @@ def _step_names(shape: LaunchShape, maps: list[MapFacts], taken: frozenset[str])
     return [f"step_{axis}" for axis in range(rank)]
 
 
-__all__ = ["PinPlan", "pin_maps"]
+__all__ = ["PinItem", "PinPlan", "pin_maps"]

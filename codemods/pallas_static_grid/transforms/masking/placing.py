@@ -27,6 +27,8 @@ class Placement:
     """Lines that define the live counts."""
     kernel: str
     """The wrapping kernel, or nothing."""
+    check: str
+    """The function that checks a count against the user's bound, or nothing."""
     pins: list[str]
     """The lines of the map wrapper, or nothing."""
     pinned: tuple[Span, ...]
@@ -41,6 +43,8 @@ def place(draft: Draft, placement: Placement) -> None:
         blocks.setdefault(_count_statement(draft, at_launch), []).append(
             "\n".join(placement.counts)
         )
+    if placement.check:
+        blocks.setdefault(at_launch, []).append(placement.check)
     if placement.kernel:
         blocks.setdefault(at_launch, []).append(placement.kernel)
     if placement.pins:

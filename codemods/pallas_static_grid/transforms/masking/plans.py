@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pallas_static_grid.analysis.facts import LaunchFacts
-from pallas_static_grid.analysis.kernel_facts import LaunchShape, SpecFacts
+from pallas_static_grid.analysis.kernel_facts import Code, LaunchShape, SpecFacts
 from pallas_static_grid.model import EditGroup, Safety, Target
 from pallas_static_grid.rewrite.locate import expression_at
 from pallas_static_grid.rewrite.names import taken_at
@@ -17,14 +17,20 @@ from pallas_static_grid.transforms.masking.body import (
     guard_body,
 )
 from pallas_static_grid.transforms.masking.carriers import CarrierForm, carrier_for, carry_counts
-from pallas_static_grid.transforms.masking.checks import check_kernel, check_launch, check_limits
+from pallas_static_grid.transforms.masking.checks import (
+    check_kernel,
+    check_launch,
+    check_limits,
+    check_maps,
+)
 from pallas_static_grid.transforms.masking.cover import covered_bounds, spec_key
 from pallas_static_grid.transforms.masking.draft import Draft
 from pallas_static_grid.transforms.masking.grids import set_grid
 from pallas_static_grid.transforms.masking.mask_free import mask_free_bounds
 from pallas_static_grid.transforms.masking.naming import axis_names
 from pallas_static_grid.transforms.masking.outputs import OutputPlan, plan_outputs
-from pallas_static_grid.transforms.masking.pins import PinPlan, pin_maps
+from pallas_static_grid.transforms.masking.overflow import check_counts
+from pallas_static_grid.transforms.masking.pins import PinItem, PinPlan, pin_maps
 from pallas_static_grid.transforms.masking.placing import Placement, place
 from pallas_static_grid.transforms.masking.refusing import refused
 from pallas_static_grid.transforms.masking.wrapper import wrap_kernel
@@ -79,8 +85,13 @@ def _without_mask(
         )
     style = style_of(facts.module, context.line_length if context.line_length != 88 else None)
     counts = {a.index: a.code.text for a in shape.axes if a.dynamic and a.code is not None}
-    draft = Draft(facts, shape, context.target, style.unit, {}, counts, {})
+    at = expression_at(facts.module, shape.call)
+    names = axis_names(shape, taken_at(facts.module.tree, at), frozenset())
+    axes = tuple(replace(a, bound=found.get(a.index, a.bound)) for a in shape.axes)
+    shape = replace(shape, axes=axes)
+    draft = Draft(facts, shape, context.target, style.unit, names, counts, {})
     set_grid(draft, found)
+    place(draft, Placement([], "", check_counts(draft, ()), [], ()))
     summary = "; ".join(f"`{counts[axis]}` becomes `{text}`" for axis, text in found.items())
     return EditGroup(
         "pad_and_mask",
@@ -116,8 +127,11 @@ def _choose(facts: LaunchFacts, shape: LaunchShape, target: Target) -> _Choice:
     carrier = carrier_for(shape, target)
     parameters = _parameters(shape)
     body = check_kernel(shape, _scalar_parameters(shape))
+    maps_count = check_maps(shape, counting=carrier.kind == "prefetch")
     new_axes = tuple(
-        axis.index for axis in shape.axes if axis.dynamic and not _counted(shape, axis.index, body)
+        axis.index
+        for axis in shape.axes
+        if axis.dynamic and (maps_count or not _counted(shape, axis.index, body))
     )
     pins = carrier.kind == "prefetch" and _maps_can_count(shape, new_axes)
     outputs = plan_outputs(shape, pins=pins, target=target, parameters=parameters)
@@ -126,7 +140,9 @@ def _choose(facts: LaunchFacts, shape: LaunchShape, target: Target) -> _Choice:
         carrier,
         new_axes,
         outputs,
-        _pin_plan(shape, outputs) if carrier.kind == "prefetch" else PinPlan((), ()),
+        _pin_plan(shape, outputs, maps_count)
+        if carrier.kind == "prefetch"
+        else PinPlan((), (), False),
         body,
         guarded,
     )
@@ -165,7 +181,9 @@ def _scalar_parameters(shape: LaunchShape) -> frozenset[str]:
     return frozenset(names[: shape.num_scalar_prefetch or 0])
 
 
-def _pin_plan(shape: LaunchShape, outputs: tuple[OutputPlan, ...]) -> PinPlan:
+def _pin_plan(
+    shape: LaunchShape, outputs: tuple[OutputPlan, ...], maps_count: bool
+) -> PinPlan:
     """Every map gets the new operand: pinned, or passed by where dead blocks may be visited."""
     passed: dict[int, SpecFacts] = {}
     for plan in outputs:
@@ -184,7 +202,30 @@ def _pin_plan(shape: LaunchShape, outputs: tuple[OutputPlan, ...]) -> PinPlan:
     for spec in specs:
         if spec.index_map is not None and spec_key(spec) not in passed:
             pinned[spec_key(spec)] = spec
-    return PinPlan(tuple(pinned.values()), tuple(passed.values()))
+    return PinPlan(
+        tuple(_pin_item(shape, spec) for spec in pinned.values()),
+        tuple(_pin_item(shape, spec) for spec in passed.values()),
+        maps_count,
+    )
+
+
+def _pin_item(shape: LaunchShape, spec: SpecFacts) -> PinItem:
+    """How a spec is edited: where it is built, or where the launch names it if others use it."""
+    if spec.local and not spec.other_launches:
+        return PinItem(spec)
+    references: list[Code] = []
+    for array in (*shape.operands, *(shape.outputs or ())):
+        if any(spec_key(other) == spec_key(spec) for other in array.specs):
+            code = array.spec_code
+            if code is None or not code.text.replace(".", "").isidentifier():
+                raise refused(
+                    shape,
+                    "shared-definition",
+                    "a block spec is built elsewhere and cannot be named at the launch",
+                    line=spec.line,
+                )
+            references.append(code)
+    return PinItem(spec, tuple(references))
 
 
 def _is_guarded(shape: LaunchShape) -> bool:
@@ -240,8 +281,7 @@ def _read_count(draft: Draft, axis: int, choice: _Choice) -> None:
 
 def _emit(draft: Draft, choice: _Choice) -> None:
     shape = draft.shape
-    passed = {spec_key(spec) for spec in choice.pins.passed}
-    pinned = frozenset(spec_key(spec) for spec in choice.pins.pinned) - passed
+    pinned = frozenset(spec_key(item.spec) for item in choice.pins.pinned)
     bounds = covered_bounds(shape, pinned)
     draft.shape = replace(
         shape,
@@ -260,8 +300,13 @@ def _emit(draft: Draft, choice: _Choice) -> None:
     elif not choice.guarded:
         guard_body(draft, choice.body, keeps, refs)
     pin_lines = pin_maps(draft, choice.pins, len(choice.new_axes))
-    spans = [spec.span for spec in choice.pins.pinned if spec.span is not None and spec.local]
-    place(draft, Placement(count_lines, kernel_lines, pin_lines, tuple(spans)))
+    spans = [
+        item.spec.span
+        for item in choice.pins.pinned
+        if item.spec.span is not None and not item.references
+    ]
+    check = check_counts(draft, choice.new_axes)
+    place(draft, Placement(count_lines, kernel_lines, check, pin_lines, tuple(spans)))
 
 
 __all__ = ["plan_mask"]
