@@ -21,6 +21,18 @@ def run(x, steps):
 """
 
 
+def applied(folder: Path) -> bytes:
+    """What `apply` makes of the case."""
+    file = folder / "applied.py"
+    file.write_bytes((CASE / "before.py").read_bytes())
+    command = [sys.executable, "-m", "pallas_static_grid", "apply", "--allow-dirty", "applied.py"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    after = file.read_bytes()
+    file.unlink()
+    assert after != (CASE / "before.py").read_bytes()
+    return after
+
+
 def codemod(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "libcst.tool", "codemod", "-x", "--no-format", COMMAND]
     return subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True)
@@ -31,7 +43,7 @@ def test_it_rewrites_the_file_in_place(tmp_path: Path) -> None:
     file.write_bytes((CASE / "before.py").read_bytes())
     done = codemod(tmp_path, "kernels.py")
     assert done.returncode == 0, done.stderr
-    assert file.read_bytes() == (CASE / "after.py").read_bytes()
+    assert file.read_bytes() == applied(tmp_path)
     assert "Transformed 1 files successfully" in done.stderr
 
 
