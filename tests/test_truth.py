@@ -1,11 +1,15 @@
-"""The labels of `fixtures/launches` are measured: under JAX, with the launches recorded."""
+"""The labels of `fixtures/launches`: measured under JAX, and compared with what the tool says."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from pallas_static_grid import analysis
+from pallas_static_grid.analysis.project import Project
+from pallas_static_grid.model import Api, GridKind, Launch
 from truth_labels import FIXTURES, Label, labels, modules, runs
 from truth_recorder import Record, load, recording, vocabulary
 
@@ -85,3 +89,55 @@ def flip(label: Label) -> Label:
     dims = tuple(other.get(dim, dim) for dim in label.dims)
     verdict = other.get(label.verdict, label.verdict)
     return replace(label, dims=dims, verdict=verdict, kind=other.get(label.kind, label.kind))
+
+
+@pytest.fixture(scope="module")
+def project() -> Project:
+    """All modules in sight of each other."""
+    return Project((FIXTURES,))
+
+
+def judged(path: Path, project: Project) -> dict[tuple[int, int], Launch]:
+    """The launches that the tool finds in a module, by line and column."""
+    module = project.load(path)
+    assert module is not None
+    launches = [facts.launch for facts in analysis.analyse(module, project)]
+    return {(launch.line, launch.column): launch for launch in launches}
+
+
+def described(launch: Launch) -> tuple[object, ...]:
+    """What a label says of a launch."""
+    dims = tuple(dim.verdict for dim in launch.dims)
+    return launch.line, launch.api, launch.function, launch.grid_kind, dims, launch.verdict
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: p.relative_to(FIXTURES).as_posix())
+def test_verdicts_agree_with_labels(path: Path, project: Project) -> None:
+    found = judged(path, project)
+    wanted = [(x.line, x.api, x.function, x.kind, x.dims, x.verdict) for x in labels(path)]
+    assert sorted(described(launch) for launch in found.values()) == sorted(wanted)
+    for launch in found.values():
+        for dim in launch.dims:
+            if dim.verdict != "static":
+                assert dim.why and dim.why[-1].reason, "a verdict without a reason"
+
+
+@pytest.mark.jax
+@pytest.mark.smoke
+@pytest.mark.parametrize("path", RUNNABLE[::5], ids=lambda p: p.relative_to(FIXTURES).as_posix())
+def test_verdicts_agree_with_recordings(path: Path, project: Project) -> None:
+    records = measure(path)
+    for label in labels(path):
+        launch = next(x for x in judged(path, project).values() if x.line == label.line)
+        dims = tuple(dim.verdict for dim in launch.dims)
+        as_label = replace(label, kind=launch.grid_kind, dims=dims, verdict=launch.verdict)
+        assert not contradiction(as_label, of(label, records)), label.name
+
+
+def test_labels_cover_the_forms() -> None:
+    every = [label for path in modules() for label in labels(path)]
+    assert len(modules()) >= 60
+    assert {label.api for label in every} == set(get_args(Api))
+    assert {label.kind for label in every} == set(get_args(GridKind))
+    lookalikes = sum(text.count("pallas_call(") for text in map(Path.read_text, modules()))
+    assert lookalikes > len(every)

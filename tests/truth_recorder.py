@@ -68,11 +68,16 @@ def _zeros(shapes: Any) -> Any:
     return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
 
+class Stop(BaseException):
+    """Ends a run at its first launch, so that nothing is compiled."""
+
+
 class Recorder:
     """Collects the launches of code under `root`."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, stop: bool = False) -> None:
         self.root = str(root)
+        self.stop = stop
         self.records: list[Record] = []
 
     def note(self, api: str, grid: Any) -> None:
@@ -80,6 +85,8 @@ class Recorder:
         kind, dims = grid_entries(grid)
         places = tuple(_frames(self.root, sys._getframe(1)))
         self.records.append(Record(api, kind, dims, places + _made_at(self.root)))
+        if self.stop and api != "GridSpec":
+            raise Stop
 
     def pallas_call(self, kernel: Any, out_shape: Any = None, **options: Any) -> Any:
         """Stands in for `pl.pallas_call`."""
@@ -123,9 +130,9 @@ class RecordedPartial(functools.partial):  # type: ignore[type-arg]
 
 
 @contextmanager
-def recording(root: Path) -> Iterator[Recorder]:
+def recording(root: Path, stop: bool = False) -> Iterator[Recorder]:
     """Replace the launch functions and spec classes while the code under `root` runs."""
-    recorder = Recorder(root)
+    recorder = Recorder(root, stop)
     spec_classes = [(pl, "GridSpec"), (pltpu, "PrefetchScalarGridSpec")]
     saved = [(holder, name, getattr(holder, name)) for holder, name in spec_classes]
     saved += [(pl, "pallas_call", pl.pallas_call), (functools, "partial", functools.partial)]
