@@ -22,7 +22,6 @@ from pathlib import Path
 
 import pytest
 from pallas_static_grid.analysis import analyse
-from pallas_static_grid.analysis.bounds import with_bounds
 from pallas_static_grid.analysis.facts import LaunchFacts
 from pallas_static_grid.analysis.modules import parse_module
 from pallas_static_grid.analysis.project import Project
@@ -100,23 +99,23 @@ def _label(path: Path, function: str, line: int, matches: list[re.Match[str]]) -
 
 
 @cache
-def facts_of(path: Path) -> tuple[LaunchFacts, ...]:
+def facts_of(path: Path, given: tuple[UserBound, ...] = ()) -> tuple[LaunchFacts, ...]:
     module = parse_module(path.name, path.read_text(), path.stem, file=path)
-    return analyse(module, Project((path.parent,)))
+    return analyse(module, Project((path.parent,)), given)
 
 
 def launch_of(label: Label) -> LaunchFacts:
-    (facts,) = [
-        f
-        for f in facts_of(label.path)
-        if f.launch.function.split(".")[0] == label.function and f.launch.grid_kind != "opaque"
-    ]
     bounds = []
     for text in label.given:
         function, rest = text.split("::", 1)
         expression, bound = rest.split("=", 1)
         bounds.append(UserBound(label.path.name, function, expression, bound))
-    return with_bounds(facts, tuple(bounds))
+    (facts,) = [
+        f
+        for f in facts_of(label.path, tuple(bounds))
+        if f.launch.function.split(".")[0] == label.function and f.launch.grid_kind != "opaque"
+    ]
+    return facts
 
 
 ALL = [label for path in sorted(FIXTURES.glob("*.py")) for label in labels_of(path)]

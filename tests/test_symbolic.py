@@ -76,9 +76,7 @@ MANY = ["add", "mul", "min", "max"]
 
 
 def expressions(atoms: tuple[Atom, ...] = ATOMS, select: bool = False) -> st.SearchStrategy[Sym]:
-    leaves: st.SearchStrategy[Sym] = st.one_of(
-        st.integers(-9, 9).map(Num), st.sampled_from(atoms)
-    )
+    leaves: st.SearchStrategy[Sym] = st.one_of(st.integers(-9, 9).map(Num), st.sampled_from(atoms))
 
     def grow(children: st.SearchStrategy[Sym]) -> st.SearchStrategy[Sym]:
         options = [
@@ -214,7 +212,10 @@ def cdiv(a: Sym, b: Sym) -> Sym:
         (cdiv(C, B), op("floordiv", C, B)),
         (op("mod", op("add", C, S), B), op("mod", S, B)),
         (op("max", X, Num(0)), X),
-        (op("floordiv", op("add", X, Num(128)), Num(128)), op("add", Num(1), op("floordiv", X, Num(128)))),
+        (
+            op("floordiv", op("add", X, Num(128)), Num(128)),
+            op("add", Num(1), op("floordiv", X, Num(128))),
+        ),
     ],
 )
 def test_spellings_of_one_value_are_equal(a: Sym, b: Sym) -> None:
@@ -238,14 +239,21 @@ def test_round_up_needs_a_positive_block() -> None:
         (
             op(
                 "floordiv",
-                op("sub", op("mul", cdiv(op("min", K, op("add", dynamic("s"), C)), B), B), dynamic("s")),
+                op(
+                    "sub",
+                    op("mul", cdiv(op("min", K, op("add", dynamic("s"), C)), B), B),
+                    dynamic("s"),
+                ),
                 B,
             ),
             op("floordiv", C, B),
         ),
         (op("mul", dynamic("a", Num(0), Num(4)), dynamic("b", Num(0), X)), op("mul", Num(4), X)),
         (op("floordiv", dynamic("a", Num(0), X), dynamic("b", Num(1))), X),
-        (dynamic("a", None, op("sub", op("add", X, Y), Num(1))), op("sub", op("add", X, Y), Num(1))),
+        (
+            dynamic("a", None, op("sub", op("add", X, Y), Num(1))),
+            op("sub", op("add", X, Y), Num(1)),
+        ),
         (op("max", dynamic("a", None, X), Num(1)), op("max", X, Num(1))),
         (op("truncdiv", dynamic("a", Num(0), X), B), op("floordiv", X, B)),
     ],

@@ -6,7 +6,7 @@ import ast
 
 from pallas_static_grid.analysis.bounds import with_bounds
 from pallas_static_grid.analysis.facts import LaunchFacts
-from pallas_static_grid.analysis.interpreter import Interpreter
+from pallas_static_grid.analysis.interpret.interpreter import Interpreter
 from pallas_static_grid.analysis.launches import find_sites, grid_argument
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.project import Project

@@ -20,9 +20,9 @@ from pallas_static_grid.analysis.kernel_walk import Walk
 from pallas_static_grid.analysis.range_evidence import Found, Piece, block_sizes, evidence
 from pallas_static_grid.analysis.rendering import Names
 from pallas_static_grid.analysis.scopes import Fact, Scope
-from pallas_static_grid.analysis.symbolic import Atom, Op, Sym
+from pallas_static_grid.analysis.symbolic import Atom, Op, Sym, is_static
 from pallas_static_grid.analysis.values import Array, Int, LaunchSite, Value, options
-from pallas_static_grid.analysis.walk_values import Env, Scalar
+from pallas_static_grid.analysis.walk_values import Env, Ref, Scalar
 from pallas_static_grid.model import Bound, BoundKind, Refusal, Step, UserBound
 
 _WORD = re.compile(r"\w+")
@@ -43,6 +43,7 @@ class _Candidate:
     assumes: tuple[str, ...]
     what: str = ""
     in_sight: bool = False
+    table: bool = False
 
 
 def bound_dims(
@@ -242,7 +243,14 @@ class _Asker:
             assumes = self._range_assumes(piece, text)
             out.append(
                 _Candidate(
-                    text, piece.form, "range", (step,), assumes, piece.what, piece.in_sight
+                    text,
+                    piece.form,
+                    "range",
+                    (step,),
+                    assumes,
+                    piece.what,
+                    piece.in_sight,
+                    piece.table,
                 )
             )
         return out
@@ -270,11 +278,16 @@ class _Asker:
         least = [f for f in forms if not any(self._below(g, f) for g in forms if g != f)]
         order = {form: k for k, form in enumerate(forms)}
 
-        def rank(form: Poly) -> tuple[bool, bool, int, int, int]:
+        def rank(form: Poly) -> tuple[bool, bool, bool, int, int, int]:
             members = groups[form]
-            by_value = any(m.kind == "value" and not m.assumes for m in members)
-            in_sight = any(m.in_sight for m in members)
-            return (not by_value, not in_sight, -len(members), len(members[0].text), order[form])
+            return (
+                not any(m.kind == "value" and not m.assumes for m in members),
+                not any(m.in_sight for m in members),
+                not any(m.table for m in members),
+                -len(members),
+                len(members[0].text),
+                order[form],
+            )
 
         chosen = groups[min(least, key=rank)]
         return min(chosen, key=lambda c: (c.kind != "value", len(c.assumes)))
@@ -383,6 +396,8 @@ class _Asker:
         site = self.facts.site
         walk = Walk()
         thing = walk.evaluate(tree.body, Env({}, None, site.scope, site.module))
+        if isinstance(thing, Ref) or (isinstance(thing, Scalar) and not is_static(thing.sym)):
+            return f"the bound `{given.bound}` is itself traced"
         return poly(thing.sym, self.known) if isinstance(thing, Scalar) else None
 
     def _contradiction(self, bound: str, reached: str) -> Refusal:

@@ -373,6 +373,33 @@ class _Climb:
                 signed = move.to if coefficient > 0 else scale(move.to, -1)
                 yield _Move(add(others, signed), move.steps, move.positive, move.kind)
         yield from self._fact_moves(p, up)
+        if up:
+            yield from self._pair_moves(p)
+
+    def _pair_moves(self, p: Poly) -> Iterator[_Move]:
+        """`a // b - c // b <= cdiv(a - c, b)` and the like for `b >= 1`."""
+        quotients = [
+            (m[0], c)
+            for m, c in p.terms
+            if len(m) == 1 and isinstance(m[0], Op) and m[0].kind in ("floordiv", "cdiv")
+        ]
+        for one, plus in quotients:
+            for other, minus in quotients:
+                if plus <= 0 or minus >= 0 or one.args[1] != other.args[1]:
+                    continue
+                b = poly(one.args[1], self.facts)
+                if not self.facts.positive(b):
+                    continue
+                gap = subtract(poly(one.args[0], self.facts), poly(other.args[0], self.facts))
+                if one.kind == "floordiv" and other.kind == "cdiv":
+                    limit = floor_quotient(gap, b, self.facts)
+                else:
+                    limit = ceil_quotient(gap, b, self.facts)
+                    if one.kind != other.kind:
+                        limit = add(limit, number(1))
+                times = min(plus, -minus)
+                pair = subtract(scale(generator(one), times), scale(generator(other), times))
+                yield _Move(add(subtract(p, pair), scale(limit, times)), (), (), "difference")
 
     def _fact_moves(self, p: Poly, up: bool) -> Iterator[_Move]:
         """Use `known <= 0` to take a dynamic part out of a sum."""
@@ -471,6 +498,9 @@ class _Climb:
             yield _Move(
                 divide(move.to, b, self.facts), move.steps, (*taken, *move.positive), move.kind
             )
+        if self.every and (kind == "floordiv") == up:
+            other = ceil_quotient if up else floor_quotient
+            yield _Move(other(a, b, self.facts), (), taken)
         if self.facts.natural(a):
             if not up:
                 yield _Move(number(0), (), taken)

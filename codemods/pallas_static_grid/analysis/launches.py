@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from pallas_static_grid.analysis.interpreter import Interpreter
+from pallas_static_grid.analysis.interpret.interpreter import Interpreter
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.project import Project
 from pallas_static_grid.analysis.scopes import Scope

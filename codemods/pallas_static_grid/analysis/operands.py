@@ -165,8 +165,16 @@ def thing_of(value: Value, name: str, role: str) -> Thing:
             return Record(things, tuple(things.values()))
         case values.Dict(items=items) if value.complete:
             return Record({str(k): thing_of(v, f'{name}["{k}"]', role) for k, v in items})
+        case values.Unknown(ident=ident) if ident:
+            array = sightless(ident, name)
+            return Ref(name, role, None, array, name)
         case _:
             return Ref(name, role, None, None, name)
+
+
+def sightless(ident: str, name: str) -> Array:
+    """An operand of which only its identity is known: it has lengths, whatever they are."""
+    return Array(ident, text=name)
 
 
 def input_thing(value: Value, spec: Value | None, label: str, role: str, *, known: bool) -> Thing:
@@ -261,9 +269,9 @@ def ref_of(part: Blocked) -> Ref:
     if not part.certain:
         return Ref(part.label, part.role, None, None, part.label)
     spec = part.spec
-    shape = array_lengths(part.value)
     if spec is None or spec.block_shape is None or is_none(spec.block_shape.value):
-        return Ref(part.label, part.role, shape, part.value, part.label)
+        known = thing_of(part.value, part.label, part.role)
+        return known if isinstance(known, Ref) else Ref(part.label, part.role, label=part.label)
     dims = block_dims(spec)
     if dims is None:
         return Ref(part.label, part.role, None, None, part.label, whole=False)
@@ -301,6 +309,8 @@ def length(value: Value, axis: int, label: str) -> Sym | None:
     array: Array | None = None
     if isinstance(value, Array):
         array = value
+    elif isinstance(value, values.Unknown) and value.ident:
+        array = sightless(value.ident, label)
     elif isinstance(value, Struct) and isinstance(value.shape, values.Sequence):
         array = value.shape.array
     if array is None:

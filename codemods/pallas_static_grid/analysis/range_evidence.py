@@ -57,6 +57,8 @@ class Piece:
     positive: tuple[Sym, ...] = ()
     in_sight: bool = False
     """Whether the length is computed in sight (and not just that of some array)."""
+    table: bool = False
+    """Whether it is a table that is looked up (prefetched)."""
     words: str = ""
     """The code around the evidence, for the names that it uses."""
 
@@ -77,6 +79,8 @@ class _Search:
     rank: int
     names: tuple[str | None, ...]
     facts: Facts
+    words: str = ""
+    """The text of the function that is being walked."""
     pieces: dict[int, list[Piece]] = field(default_factory=dict)
     rejected: dict[int, list[Step]] = field(default_factory=dict)
 
@@ -85,13 +89,14 @@ class _Search:
         index: Sym,
         limit: Poly,
         step_at: tuple[ModuleContext, ast.AST],
-        words: tuple[str, str],
+        saying: tuple[str, str],
         *,
         natural: bool,
         in_sight: bool = False,
+        table: bool = False,
     ) -> None:
         """Draw what follows from one index that must not exceed `limit`."""
-        reason, what = words
+        reason, what = saying
         for axis in range(self.rank):
             mentioned = atoms(index)
             if step_index(axis) not in mentioned and step_count(axis) not in mentioned:
@@ -100,9 +105,9 @@ class _Search:
             found = steps_within(index, limit, axis, self.facts, natural=natural)
             if isinstance(found, Solved):
                 step = _step(module, node, reason)
-                self.pieces.setdefault(axis, []).append(
-                    Piece(found.form, step, what, found.positive, in_sight, self.code(step_at))
-                )
+                words = self.code(step_at)
+                piece = Piece(found.form, step, what, found.positive, in_sight, table, words)
+                self.pieces.setdefault(axis, []).append(piece)
             elif isinstance(found, Unsolved) and found.why:
                 self.reject(axis, module, node, f"{found.why}, so nothing follows from {what}")
 
@@ -110,7 +115,8 @@ class _Search:
         """The text of the expression or the line that holds the evidence."""
         module, node = step_at
         line = module.line_text(getattr(node, "lineno", 1))
-        return f"{line} {module.segment(node)}" if isinstance(node, ast.expr) else line
+        own = module.segment(node) if isinstance(node, ast.expr) else ""
+        return f"{line} {own} {self.words}"
 
     def reject(self, axis: int, module: ModuleContext, node: ast.AST, reason: str) -> None:
         """Remember what does not count."""
@@ -180,6 +186,7 @@ def _index_map(search: _Search, part: Blocked, spec: BlockSpec, got: Received) -
     func = single_function(walk, spec.index_map.value, spec.module)
     if func is None:
         return
+    search.words = func.env.module.segment(func.node)
     steps = tuple(Scalar(step_index(axis)) for axis in range(search.rank))
     result = walk.call(func, (*steps, *got.prefetched), {})
     for access in walk.accesses:
@@ -281,6 +288,7 @@ def _kernel(search: _Search, got: Received) -> None:
     func = single_function(walk, arg.value, search.site.module)
     if func is None:
         return
+    search.words = func.env.module.segment(func.node)
     outputs = got.outputs
     args: list[Thing] = [*got.prefetched, *got.inputs]
     if outputs is not None:
@@ -324,6 +332,7 @@ def _table_access(search: _Search, access: Access) -> None:
             (f"every step {verb} {part} {preposition} {along}", along),
             natural=False,
             in_sight=ref.shape is not None,
+            table=ref.role in ("prefetch", "table"),
         )
 
 

@@ -153,7 +153,7 @@ def _imported_launching(
 ) -> set[str]:
     if module.file is None:
         return set()
-    from pallas_static_grid.analysis.imports import absolute_name
+    from pallas_static_grid.analysis.interpret.imports import absolute_name
 
     dotted = absolute_name(module, node)
     if not dotted or dotted.split(".")[0] in {"jax", "numpy", "math", "functools"}:

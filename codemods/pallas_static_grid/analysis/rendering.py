@@ -29,6 +29,7 @@ from pallas_static_grid.analysis.values import (
     Int,
     Sequence,
     Tuple,
+    Unknown,
     Value,
 )
 
@@ -101,6 +102,9 @@ class Names:
                 for axis, extent in enumerate(value.shape or ()):
                     if isinstance(extent, Int) and is_static(extent.expr):
                         self.note_value(_shape(text, axis), extent.expr)
+            case Unknown(ident=ident) if ident:
+                _keep_cheaper(self.arrays, ident, text)
+                _keep_cheaper(self.lengths, ident, text)
             case Sequence(array=Array(dims_ident=ident)):
                 _keep_cheaper(self.shapes, ident, text)
             case Tuple(items=items) if depth < 3 and len(items) <= MAX_ITEMS:
@@ -250,7 +254,7 @@ class Writer:
         for known, text in self.names.values.items():
             if len(known.terms) != 1:
                 continue
-            rest = exact_composed(Poly(((monomial, 1),)), known)
+            rest = exact_quotient(Poly(((monomial, 1),)), known)
             if rest is not None and len(known.terms[0][0]) > 1:
                 other = self.text_of(rest, depth + 1)
                 if other is not None:
@@ -369,6 +373,8 @@ def _same(a: Value, b: Value) -> bool:
             return poly(x) == poly(y)
         case Array(ident=x), Array(ident=y):
             return x == y
+        case Unknown(ident=x), Unknown(ident=y):
+            return x == y and x != ""
         case External(name=x), External(name=y):
             return x == y
         case _:

@@ -56,6 +56,8 @@ class Unknown(Value):
     """Nothing is known; `need` says in words what would have to be known."""
 
     need: str
+    ident: str = ""
+    """Equal idents, where given, mean the same run-time value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

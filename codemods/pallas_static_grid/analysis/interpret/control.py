@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pallas_static_grid.analysis import parameters, tables
+from pallas_static_grid.analysis import tables
+from pallas_static_grid.analysis.interpret.tracing import traced
 from pallas_static_grid.analysis.values import (
     Array,
     Const,
@@ -23,11 +25,11 @@ from pallas_static_grid.analysis.values import (
 )
 
 if TYPE_CHECKING:
-    from pallas_static_grid.analysis.interpreter import Interpreter
+    from pallas_static_grid.analysis.interpret.expressions import Expressions
 
 
 def call(
-    run: Interpreter, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+    run: Expressions, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value | None:
     """The result of a control-flow function, or None for any other."""
     handler = _HANDLERS.get(name)
@@ -40,12 +42,12 @@ def call(
     return None
 
 
-def _traced(run: Interpreter, value: Value, node: ast.AST, what: str) -> Value:
+def _traced(run: Expressions, value: Value, node: ast.AST, what: str) -> Value:
     trace = run.trace(node, f"`{what}` traces what it gives its body")
-    return parameters.traced(run, value, run.new_ident(what), what, trace)
+    return traced(run, value, run.new_ident(what), what, trace)
 
 
-def _slice(run: Interpreter, value: Value, node: ast.AST) -> Value:
+def _slice(run: Expressions, value: Value, node: ast.AST) -> Value:
     """One step's part of what `scan` goes over."""
     match value:
         case Array():
@@ -58,15 +60,13 @@ def _slice(run: Interpreter, value: Value, node: ast.AST) -> Value:
             return _traced(run, value, node, "scan")
 
 
-def _named(
-    args: list[Value], kwargs: dict[str, Value], names: tuple[str, ...]
-) -> dict[str, Value]:
+def _named(args: list[Value], kwargs: dict[str, Value], names: tuple[str, ...]) -> dict[str, Value]:
     given = dict(zip(names, args, strict=False))
     given.update(kwargs)
     return given
 
 
-def _scan(run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+def _scan(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     given = _named(args, kwargs, ("f", "init", "xs"))
     f = given.get("f", Unknown("nothing"))
     init = _traced(run, given.get("init", Const(None)), node, "scan")
@@ -74,24 +74,35 @@ def _scan(run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: a
     result = run.call_value(f, [init, xs], {}, _call(node))
     carry = result.items[0] if isinstance(result, Tuple) and result.items else init
     ys = result.items[1] if isinstance(result, Tuple) and len(result.items) > 1 else Unknown("ys")
-    return Tuple((
-        _traced(run, carry, node, "scan"),
-        Array(run.new_ident("scan"), text="the stacked results",
-              trace=run.trace(node, "`scan` stacks arrays")) if not isinstance(ys, Tuple)
-        else _traced(run, ys, node, "scan"),
-    ))
+    return Tuple(
+        (
+            _traced(run, carry, node, "scan"),
+            Array(
+                run.new_ident("scan"),
+                text="the stacked results",
+                trace=run.trace(node, "`scan` stacks arrays"),
+            )
+            if not isinstance(ys, Tuple)
+            else _traced(run, ys, node, "scan"),
+        )
+    )
 
 
-def _fori(run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+def _fori(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     given = _named(args, kwargs, ("lower", "upper", "body_fun", "init_val"))
     init = _traced(run, given.get("init_val", Const(None)), node, "fori_loop")
-    index = Array(run.new_ident("fori"), (), "int", text="the loop index",
-                  trace=run.trace(node, "the index of a `fori_loop` is traced"))
+    index = Array(
+        run.new_ident("fori"),
+        (),
+        "int",
+        text="the loop index",
+        trace=run.trace(node, "the index of a `fori_loop` is traced"),
+    )
     result = run.call_value(given.get("body_fun", Unknown("")), [index, init], {}, _call(node))
     return _traced(run, result if not isinstance(result, Unknown) else init, node, "fori_loop")
 
 
-def _while(run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+def _while(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     given = _named(args, kwargs, ("cond_fun", "body_fun", "init_val"))
     init = _traced(run, given.get("init_val", Const(None)), node, "while_loop")
     for key in ("cond_fun", "body_fun"):
@@ -100,20 +111,21 @@ def _while(run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: 
     return init
 
 
-def _cond(run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+def _cond(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     given = _named(args[:3], kwargs, ("pred", "true_fun", "false_fun"))
     operands = [_traced(run, a, node, "cond") for a in args[3:]]
     if "operand" in kwargs:
         operands.append(_traced(run, kwargs["operand"], node, "cond"))
     results = [
         run.call_value(given[key], operands, {}, _call(node))
-        for key in ("true_fun", "false_fun") if key in given
+        for key in ("true_fun", "false_fun")
+        if key in given
     ]
     joined = run.join_values(results) if results else Unknown("nothing")
     return _traced(run, joined, node, "cond")
 
 
-def _switch(run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+def _switch(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     operands = [_traced(run, a, node, "switch") for a in args[2:]]
     branches = args[1] if len(args) > 1 else kwargs.get("branches")
     results: list[Value] = []
@@ -125,14 +137,14 @@ def _switch(run: Interpreter, args: list[Value], kwargs: dict[str, Value], node:
     return _traced(run, joined, node, "switch")
 
 
-def _map(run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+def _map(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     given = _named(args, kwargs, ("f", "xs"))
     xs = _slice(run, given.get("xs", Const(None)), node)
     result = run.call_value(given.get("f", Unknown("")), [xs], {}, _call(node))
     return _stack(run, _traced(run, result, node, "map"), node)
 
 
-def _stack(run: Interpreter, value: Value, node: ast.AST) -> Value:
+def _stack(run: Expressions, value: Value, node: ast.AST) -> Value:
     if isinstance(value, Tuple):
         return Tuple(tuple(_stack(run, v, node) for v in value.items), value.kind)
     if isinstance(value, Array):
@@ -140,7 +152,9 @@ def _stack(run: Interpreter, value: Value, node: ast.AST) -> Value:
     return value
 
 
-def _tree_map(run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+def _tree_map(
+    run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
     if len(args) < 2:
         return Unknown("nothing to map")
     tree = args[1]
@@ -148,35 +162,38 @@ def _tree_map(run: Interpreter, args: list[Value], kwargs: dict[str, Value], nod
         items = tuple(_tree_map(run, [args[0], v], {}, node) for v in tree.items)
         return Tuple(items, tree.kind)
     if isinstance(tree, Dict) and tree.complete and len(args) == 2:
-        return replace(tree, node=None, items=tuple(
-            (k, _tree_map(run, [args[0], v], {}, node)) for k, v in tree.items))
+        return replace(
+            tree,
+            node=None,
+            items=tuple((k, _tree_map(run, [args[0], v], {}, node)) for k, v in tree.items),
+        )
     if isinstance(tree, Array | Int):
         return run.call_value(args[0], list(args[1:]), {}, _call(node))
     run.call_value(args[0], [Unknown("a leaf") for _ in args[1:]], {}, _call(node))
     return Unknown("what a mapped tree holds is out of sight")
 
 
-def _assoc(run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+def _assoc(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     given = _named(args, kwargs, ("fn", "elems"))
     elems = _traced(run, given.get("elems", Const(None)), node, "associative_scan")
     run.call_value(given.get("fn", Unknown("")), [elems, elems], {}, _call(node))
     return elems
 
 
-def _when(run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+def _when(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """`pl.when(cond)`: a decorator that runs its body."""
     return External("pl.when.body")
 
 
 def _when_body(
-    run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+    run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
     if args and isinstance(args[0], Function | Partial):
         run.call_value(args[0], [], {}, None)
     return Const(None)
 
 
-def _differentiated(run: Interpreter, name: str, args: list[Value], node: ast.AST) -> Value:
+def _differentiated(run: Expressions, name: str, args: list[Value], node: ast.AST) -> Value:
     """`jax.vjp(f, *primals)`, `jax.jvp(f, primals, tangents)`, `jax.linearize(f, *primals)`."""
     kind = name.rsplit(".", 1)[-1]
     step = run.step(node, f"`{kind}` differentiates what is called here")
@@ -197,7 +214,7 @@ def _differentiated(run: Interpreter, name: str, args: list[Value], node: ast.AS
 
 
 def _custom_rule(
-    run: Interpreter, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+    run: Expressions, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
     """`f.defvjp(fwd, bwd)`: the rules are called with what `f` is called with."""
     base = args[0] if args else None
@@ -219,19 +236,23 @@ def _call(node: ast.AST) -> ast.Call | None:
 
 
 def _run_scoped(
-    run: Interpreter, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+    run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
     if args and isinstance(args[0], Function | Partial | Transformed):
         spec = args[0].node.args.args if isinstance(args[0], Function) else []
         refs: list[Value] = [
-            Array(run.new_ident("scoped"), text=a.arg,
-                  trace=run.trace(node, "`run_scoped` gives references")) for a in spec
+            Array(
+                run.new_ident("scoped"),
+                text=a.arg,
+                trace=run.trace(node, "`run_scoped` gives references"),
+            )
+            for a in spec
         ]
         return run.call_value(args[0], refs, {}, _call(node))
     return Unknown("what `run_scoped` returns")
 
 
-_HANDLERS = {
+_HANDLERS: dict[str, Callable[..., Value]] = {
     "lax.scan": _scan,
     "lax.fori_loop": _fori,
     "lax.while_loop": _while,

@@ -10,10 +10,10 @@ from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.values import External, ModuleValue, Unknown, Value
 
 if TYPE_CHECKING:
-    from pallas_static_grid.analysis.interpreter import Interpreter
+    from pallas_static_grid.analysis.interpret.machine import Machine
 
 
-def bind_import(run: Interpreter, node: ast.Import) -> None:
+def bind_import(run: Machine, node: ast.Import) -> None:
     """`import a.b.c [as d]`."""
     for alias in node.names:
         if alias.asname:
@@ -23,7 +23,7 @@ def bind_import(run: Interpreter, node: ast.Import) -> None:
             run.bind(run.scope, first, module_value(run, first))
 
 
-def bind_import_from(run: Interpreter, node: ast.ImportFrom) -> None:
+def bind_import_from(run: Machine, node: ast.ImportFrom) -> None:
     """`from [.]a import b [as c]`, star imports included."""
     source = absolute_name(run.frame.module, node)
     for alias in node.names:
@@ -48,13 +48,13 @@ def absolute_name(module: ModuleContext, node: ast.ImportFrom) -> str:
     return ".".join([*base, *([node.module] if node.module else [])])
 
 
-def module_value(run: Interpreter, dotted: str) -> Value:
+def module_value(run: Machine, dotted: str) -> Value:
     """A module by its dotted name."""
     found = find_module(run, dotted)
     return ModuleValue(found) if found is not None else External(tables.canonical(dotted))
 
 
-def find_module(run: Interpreter, dotted: str) -> ModuleContext | None:
+def find_module(run: Machine, dotted: str) -> ModuleContext | None:
     """The module in sight, if it is; libraries that the tables know are never looked into."""
     if not dotted:
         return None
@@ -69,7 +69,7 @@ def find_module(run: Interpreter, dotted: str) -> ModuleContext | None:
     return found
 
 
-def member(run: Interpreter, source: str, name: str, node: ast.ImportFrom) -> Value:
+def member(run: Machine, source: str, name: str, node: ast.ImportFrom) -> Value:
     """`from source import name`."""
     found = find_module(run, source) if source else None
     if found is not None:
@@ -82,18 +82,20 @@ def member(run: Interpreter, source: str, name: str, node: ast.ImportFrom) -> Va
     if node.level and not source:
         return External(f".{name}")
     if found is not None:
-        return Unknown(f"`{name}` is not found in `{source}`",
-                       trace=run.trace(node, f"`{name}` is not found in `{source}`"))
+        return Unknown(
+            f"`{name}` is not found in `{source}`",
+            trace=run.trace(node, f"`{name}` is not found in `{source}`"),
+        )
     return External(tables.canonical(f"{source}.{name}"))
 
 
-def module_member(run: Interpreter, module: ModuleContext, name: str) -> Value | None:
+def module_member(run: Machine, module: ModuleContext, name: str) -> Value | None:
     """A global of a module in sight, once its top level ran."""
     scope = run.module_scope(module)
     return scope.names.get(name)
 
 
-def star_import(run: Interpreter, source: str, node: ast.ImportFrom) -> None:
+def star_import(run: Machine, source: str, node: ast.ImportFrom) -> None:
     """`from source import *`: the names of a module in sight, else of a known library only."""
     found = find_module(run, source) if source else None
     if found is not None:

@@ -58,7 +58,9 @@ def same(a: Value, b: Value) -> bool:
             return a.node is b.node and a.scope is b.scope and a.self_value is b.self_value
         case (Class(), Class()):
             return a.node is b.node
-        case (BlockSpec(), BlockSpec()) | (GridSpec(), GridSpec()):
+        case (BlockSpec(), BlockSpec()):
+            return a.node is b.node
+        case (GridSpec(), GridSpec()):
             return a.node is b.node
         case (Launcher(), Launcher()):
             return a.site is b.site
@@ -180,8 +182,12 @@ def forget(value: Value, fresh: Fresh) -> Value:
             return replace(value, ratio=None)
         case Array():
             return replace(
-                value, ident=f"loop:{fresh('array', static=False).key[1]}", elem=None,
-                ratio=None, shape=None, dims_of=None,
+                value,
+                ident=f"loop:{fresh('array', static=False).key[1]}",
+                elem=None,
+                ratio=None,
+                shape=None,
+                dims_of=None,
             )
         case Tuple():
             return replace(value, items=tuple(forget(v, fresh) for v in value.items), nodes=())
@@ -216,8 +222,12 @@ def freeze(value: Value) -> object:
         case Instance():
             return ("instance", id(value.cls.node), tuple((k, freeze(v)) for k, v in value.fields))
         case Partial():
-            return ("partial", freeze(value.func), tuple(freeze(v) for v in value.args),
-                    tuple((k, freeze(v)) for k, v in value.kwargs))
+            return (
+                "partial",
+                freeze(value.func),
+                tuple(freeze(v) for v in value.args),
+                tuple((k, freeze(v)) for k, v in value.kwargs),
+            )
         case Transformed():
             return ("transformed", value.kind, freeze(value.func))
         case Union():

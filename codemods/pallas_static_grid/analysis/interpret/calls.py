@@ -1,0 +1,175 @@
+"""Evaluating calls."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from pallas_static_grid.analysis import tables
+from pallas_static_grid.analysis.interpret import library
+from pallas_static_grid.analysis.interpret.decorators import Decorators
+from pallas_static_grid.analysis.values import (
+    Class,
+    Const,
+    Dict,
+    External,
+    Function,
+    Instance,
+    Launcher,
+    Partial,
+    Returning,
+    Sequence,
+    Transformed,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+)
+
+
+class Calls(Decorators):
+    """Evaluating calls."""
+
+    def expr_Call(self, node: ast.Call) -> Value:
+        """A call expression."""
+        if isinstance(node.func, ast.Subscript):
+            launched = self.subscript_launch(node)
+            if launched is not None:
+                return launched
+        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+            changed = self.list_method(node.func.value.id, node.func.attr, node)
+            if changed is not None:
+                return changed
+        func = self.eval(node.func)
+        args: list[Value] = []
+        starred: Value | None = None
+        hidden = False
+        for arg in node.args:
+            if isinstance(arg, ast.Starred):
+                value = self.eval(arg.value)
+                if isinstance(value, Tuple) and not hidden:
+                    args.extend(value.items)
+                else:
+                    hidden = True
+                    starred = (
+                        value
+                        if isinstance(value, Sequence)
+                        else Sequence(self.iterated(value, arg.value))
+                    )
+            else:
+                value = self.eval(arg)
+                if hidden:
+                    continue
+                args.append(value)
+        kwargs: dict[str, Value] = {}
+        double: Value | None = None
+        for keyword in node.keywords:
+            value = self.eval(keyword.value)
+            if keyword.arg is not None:
+                kwargs[keyword.arg] = value
+            elif isinstance(value, Dict):
+                kwargs.update({str(k): v for k, v in value.items})
+                if not value.complete:
+                    double = Dict((), complete=False)
+            else:
+                double = Dict((), complete=False)
+        return self.call_value(func, args, kwargs, node, starred=starred, double_starred=double)
+
+    def call_value(
+        self,
+        func: Value,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        node: ast.Call | None,
+        *,
+        starred: Value | None = None,
+        double_starred: Value | None = None,
+    ) -> Value:
+        """What calling `func` gives."""
+        match func:
+            case Function():
+                return self.call_in_sight(func, args, kwargs, node, starred, double_starred)
+            case Partial():
+                merged = {**dict(func.kwargs), **kwargs}
+                if isinstance(func.func, External) and func.func.name in tables.LAUNCH_FUNCTIONS:
+                    return self.launch_from_partial(func, args, kwargs, node, double_starred)
+                return self.call_value(
+                    func.func,
+                    [*func.args, *args],
+                    merged,
+                    node,
+                    starred=starred,
+                    double_starred=double_starred,
+                )
+            case External():
+                return self.call_external(func, args, kwargs, node, starred, double_starred)
+            case Class():
+                return self.construct(func, args, kwargs, node, starred, double_starred)
+            case Transformed():
+                return self.call_transformed(func, args, kwargs, node, starred, double_starred)
+            case Returning():
+                return func.result
+            case Launcher():
+                return self.call_launcher(func, args, kwargs, node, starred)
+            case Union():
+                results = [
+                    self.call_value(
+                        o, args, kwargs, node, starred=starred, double_starred=double_starred
+                    )
+                    for o in func.options
+                    if not (isinstance(o, Const) and o.value is None)
+                ]
+                if results:
+                    return self.join_values(results)
+            case Instance():
+                method = self.class_attribute(func.cls, "__call__")
+                if isinstance(method, Function):
+                    return self.call_in_sight(
+                        replace(method, self_value=func),
+                        args,
+                        kwargs,
+                        node,
+                        starred,
+                        double_starred,
+                    )
+            case _:
+                pass
+        if isinstance(func, Unknown):
+            return Unknown(func.need, trace=func.trace)
+        if node is None:
+            return Unknown("a call out of sight")
+        reason = f"what `{self.segment(node)}` returns is out of sight"
+        return Unknown(reason, trace=self.trace(node, reason, func))
+
+    def call_external(
+        self,
+        func: External,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        node: ast.Call | None,
+        starred: Value | None,
+        double_starred: Value | None,
+    ) -> Value:
+        """A call of something out of sight, by its canonical name."""
+        name = func.name
+        if name in tables.LAUNCH_FUNCTIONS and node is not None:
+            return self.launch_call(name, args, kwargs, node, starred, double_starred)
+        if name in tables.GRID_SPECS and node is not None:
+            return self.grid_spec_call(name, node, args, kwargs)
+        if name in tables.BLOCK_SPECS and node is not None:
+            return self.block_spec_call(name, node, args, kwargs)
+        where: ast.AST = node if node is not None else self.frame.node
+        if name == "super":
+            found = self.super_call()
+            if found is not None:
+                return found
+        wrapped = self.wrap_external(name, args, kwargs, where)
+        if wrapped is not None:
+            return wrapped
+        result = library.call(self, name, args, kwargs, where)
+        if result is not None:
+            return result
+        if name.startswith("."):
+            name = name[1:]
+        reason = f"what `{self.segment(where)}` returns is out of sight"
+        return Unknown(reason, trace=self.trace(where, reason))

@@ -1,0 +1,291 @@
+"""Running statements."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from pallas_static_grid.analysis.interpret.annotations import from_annotation
+from pallas_static_grid.analysis.interpret.calls import Calls
+from pallas_static_grid.analysis.interpret.imports import bind_import, bind_import_from
+from pallas_static_grid.analysis.interpret.joins import join_names
+from pallas_static_grid.analysis.interpret.machine import replace_frame
+from pallas_static_grid.analysis.scopes import Fact, Scope
+from pallas_static_grid.analysis.symbolic import Num
+from pallas_static_grid.analysis.values import (
+    Class,
+    Const,
+    Dict,
+    Function,
+    GridSpec,
+    Instance,
+    Int,
+    Sequence,
+    Tuple,
+    Unknown,
+    Value,
+)
+
+MAX_STATEMENTS = 400_000
+
+
+class Statements(Calls):
+    """Running statements."""
+
+    def block(self, statements: list[ast.stmt]) -> bool:
+        """Run statements; False if the end is not reached."""
+        return all(self.statement(statement) for statement in statements)
+
+    def statement(self, node: ast.stmt) -> bool:
+        """Run one statement; False if control does not go on after it."""
+        self.statements += 1
+        if self.statements > MAX_STATEMENTS:
+            raise RecursionError("the file takes too many steps to analyse")
+        handler = getattr(self, "stmt_" + type(node).__name__, None)
+        if handler is None:
+            return True
+        result = handler(node)
+        return result is not False
+
+    def stmt_Expr(self, node: ast.Expr) -> None:
+        self.eval(node.value)
+
+    def stmt_Assign(self, node: ast.Assign) -> None:
+        value = self.eval(node.value)
+        for target in node.targets:
+            self.assign(target, value, node)
+
+    def stmt_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            value = self.eval(node.value)
+            if isinstance(value, Unknown):
+                told = from_annotation(self, node.annotation, self.segment(node.target))
+                value = told if told is not None else value
+            self.assign(node.target, value, node)
+
+    def stmt_AugAssign(self, node: ast.AugAssign) -> None:
+        load = ast.copy_location(_as_load(node.target), node.target)
+        value = self.binary(node.op, self.eval(load), self.eval(node.value), node)
+        self.assign(node.target, value, node)
+
+    def assign(self, target: ast.expr, value: Value, node: ast.AST) -> None:
+        """Bind a target to a value, unpacking as the target asks."""
+        match target:
+            case ast.Name(id=name):
+                trace = self.trace(node, f"`{name}` is assigned here", value)
+                self.bind(self.scope, name, replace(value, trace=trace))
+            case ast.Tuple(elts=elts) | ast.List(elts=elts):
+                self.unpack(elts, value, node)
+            case ast.Starred(value=inner):
+                self.assign(inner, value, node)
+            case ast.Attribute(value=ast.Name(id=name), attr=attr):
+                self.set_attribute(name, attr, value, node)
+            case ast.Subscript(value=ast.Name(id=name)):
+                self.set_item(name, target, value)
+            case _:
+                pass
+
+    def unpack(self, elts: list[ast.expr], value: Value, node: ast.AST) -> None:
+        """Assign the elements of a value to several targets."""
+        starred = next((i for i, e in enumerate(elts) if isinstance(e, ast.Starred)), None)
+        for index, target in enumerate(elts):
+            if starred is None:
+                part = self.element(value, index, len(elts), node)
+            elif index < starred:
+                part = self.element(value, index, None, node)
+            elif index > starred:
+                part = self.element(value, index - len(elts), None, node)
+            else:
+                part = self.slice_of(value, starred, starred + 1 - len(elts), node)
+            self.assign(target, part, node)
+
+    def set_attribute(self, name: str, attr: str, value: Value, node: ast.AST) -> None:
+        """`name.attr = value` on an instance in sight."""
+        base = self.lookup(name)
+        if not isinstance(base, Instance):
+            return
+        trace = self.trace(node, f"`{name}.{attr}` is assigned here", value)
+        value = replace(value, trace=trace)
+        fields = dict(base.fields)
+        fields[attr] = value
+        self.scope.names[name] = replace(base, fields=tuple(fields.items()))
+
+    def set_item(self, name: str, target: ast.Subscript, value: Value) -> None:
+        """`name[key] = value` on a dict or list in sight."""
+        base = self.lookup(name)
+        key = self.eval(target.slice)
+        if isinstance(base, Dict) and isinstance(key, Const):
+            items = {**dict(base.items), key.value: value}
+            self.scope.names[name] = replace(base, items=tuple(items.items()), node=None)
+        elif isinstance(base, Dict):
+            self.scope.names[name] = replace(base, complete=False, node=None)
+        elif isinstance(base, Tuple | Sequence):
+            elem = Unknown(f"an element of `{name}` is assigned", trace=base.trace)
+            at = key.expr.value if isinstance(key, Int) and isinstance(key.expr, Num) else None
+            if (
+                isinstance(base, Tuple)
+                and at is not None
+                and -len(base.items) <= at < len(base.items)
+            ):
+                new = list(base.items)
+                new[at] = value
+                self.scope.names[name] = replace(base, items=tuple(new), nodes=())
+            else:
+                self.scope.names[name] = Sequence(elem, trace=base.trace)
+        past = self.scope.history.setdefault(name, [])
+        past.append(self.scope.names.get(name, Unknown(f"`{name}` is changed")))
+
+    def stmt_Delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                self.scope.names.pop(target.id, None)
+
+    def stmt_Import(self, node: ast.Import) -> None:
+        bind_import(self, node)
+
+    def stmt_ImportFrom(self, node: ast.ImportFrom) -> None:
+        bind_import_from(self, node)
+
+    def stmt_Global(self, node: ast.Global) -> None:
+        self.scope.globals_ |= frozenset(node.names)
+
+    def stmt_Nonlocal(self, node: ast.Nonlocal) -> None:
+        self.scope.nonlocals |= frozenset(node.names)
+
+    def stmt_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        prefix = "" if self.scope.qualname == "<module>" else self.scope.qualname + "."
+        function = Function(node, self.frame.module, self.scope, prefix + node.name)
+        self.remember_closure(function)
+        self.defaults(node.args)
+        value: Value = function
+        for decorator in reversed(node.decorator_list):
+            value = self.decorate(decorator, value)
+        self.bind(self.scope, node.name, value)
+        if value is not function and self.frame.canonical:
+            self.call_decorated(function, value)
+
+    stmt_AsyncFunctionDef = stmt_FunctionDef
+
+    def defaults(self, args: ast.arguments) -> None:
+        """Evaluate parameter defaults where the function is defined."""
+        for default in [*args.defaults, *args.kw_defaults]:
+            if default is not None:
+                self.eval(default)
+
+    def stmt_ClassDef(self, node: ast.ClassDef) -> None:
+        prefix = "" if self.scope.qualname == "<module>" else self.scope.qualname + "."
+        scope = Scope(self.scope, node, prefix + node.name)
+        for base in node.bases:
+            self.eval(base)
+        frame = replace_frame(self.frame, scope)
+        self.frames.append(frame)
+        try:
+            self.block(node.body)
+        finally:
+            self.frames.pop()
+        value: Value = Class(node, self.frame.module, scope, prefix + node.name)
+        for decorator in reversed(node.decorator_list):
+            self.eval(decorator)
+        self.bind(self.scope, node.name, value)
+
+    def stmt_Return(self, node: ast.Return) -> bool:
+        value = self.eval(node.value) if node.value else Const(None)
+        self.frame.returns.append(self.returned(value, node))
+        return False
+
+    def returned(self, value: Value, node: ast.AST) -> Value:
+        """A value with the return statement in its chain; of a tuple, in that of each element."""
+        trace = self.trace(node, "this is returned", value)
+        if isinstance(value, Tuple):
+            items = tuple(self.returned(item, node) for item in value.items)
+            return replace(value, items=items, trace=trace)
+        if isinstance(value, Function | GridSpec | Instance):
+            return value
+        return replace(value, trace=trace)
+
+    def stmt_Raise(self, node: ast.Raise) -> bool:
+        if node.exc is not None:
+            self.eval(node.exc)
+        return False
+
+    def stmt_Break(self, node: ast.Break) -> bool:
+        self.frame.loop_exits.append(dict(self.scope.names))
+        return False
+
+    stmt_Continue = stmt_Break
+
+    def stmt_If(self, node: ast.If) -> bool:
+        test = self.eval(node.test)
+        truth = self.truth(test)
+        names, facts = dict(self.scope.names), list(self.scope.facts)
+        results: list[tuple[dict[str, Value], list[Fact]]] = []
+        for outcome, statements in ((True, node.body), (False, node.orelse)):
+            if truth is (not outcome):
+                continue
+            self.scope.names, self.scope.facts = dict(names), list(facts)
+            self.narrow(node.test, outcome)
+            if self.block(statements):
+                results.append((self.scope.names, self.scope.facts))
+        if not results:
+            self.scope.names, self.scope.facts = names, facts
+            return False
+        self.scope.names = results[0][0]
+        self.scope.facts = results[0][1]
+        for other, other_facts in results[1:]:
+            self.scope.names = join_names(self.scope.names, other, self.fresh)
+            self.scope.facts = [f for f in self.scope.facts if f in other_facts]
+        return True
+
+    def stmt_Assert(self, node: ast.Assert) -> None:
+        self.eval(node.test)
+        self.narrow(node.test, True)
+
+    def stmt_With(self, node: ast.With | ast.AsyncWith) -> bool:
+        for item in node.items:
+            value = self.eval(item.context_expr)
+            if item.optional_vars is not None:
+                if not isinstance(value, Instance):
+                    value = Unknown(
+                        f"`{self.segment(item.context_expr)}` is entered", trace=value.trace
+                    )
+                self.assign(item.optional_vars, value, node)
+        return self.block(node.body)
+
+    stmt_AsyncWith = stmt_With
+
+    def stmt_Try(self, node: ast.Try) -> bool:
+        before = dict(self.scope.names)
+        ends: list[dict[str, Value]] = []
+        reached = self.block(node.body)
+        if reached and node.orelse:
+            reached = self.block(node.orelse)
+        after = self.scope.names
+        if reached:
+            ends.append(after)
+        middle = join_names(before, after, self.fresh, missing_ok=True)
+        for handler in node.handlers:
+            self.scope.names = dict(middle)
+            if handler.name:
+                self.bind(self.scope, handler.name, Unknown("an exception"))
+            if self.block(handler.body):
+                ends.append(self.scope.names)
+        if ends:
+            self.scope.names = ends[0]
+            for other in ends[1:]:
+                self.scope.names = join_names(self.scope.names, other, self.fresh, missing_ok=True)
+        final = self.block(node.finalbody) if node.finalbody else True
+        return bool(ends) and final
+
+    stmt_TryStar = stmt_Try
+
+
+def _as_load(node: ast.expr) -> ast.expr:
+    match node:
+        case ast.Name(id=name):
+            return ast.Name(id=name, ctx=ast.Load())
+        case ast.Attribute(value=value, attr=attr):
+            return ast.Attribute(value=value, attr=attr, ctx=ast.Load())
+        case ast.Subscript(value=value, slice=index):
+            return ast.Subscript(value=value, slice=index, ctx=ast.Load())
+        case _:
+            return node
