@@ -191,6 +191,8 @@ class Function(Value):
     """Wrapped in custom_vjp or custom_jvp."""
     self_value: Value | None = None
     """The instance that a method is bound to."""
+    moment: int = -1
+    """When it was defined: names that it closes over have the values they have from then on."""
 
     @property
     def name(self) -> str:
