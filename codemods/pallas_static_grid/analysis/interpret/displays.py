@@ -110,7 +110,9 @@ class Displays(Attributes):
 
     def expr_Lambda(self, node: ast.Lambda) -> Value:
         prefix = "" if self.scope.qualname == "<module>" else self.scope.qualname + "."
-        function = Function(node, self.frame.module, self.scope, prefix + "<lambda>")
+        function = Function(
+            node, self.frame.module, self.scope, prefix + "<lambda>", moment=self.moment()
+        )
         self.remember_closure(function)
         return function
 

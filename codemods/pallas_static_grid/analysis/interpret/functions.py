@@ -106,6 +106,7 @@ class Functions(Recording):
             canonical=False,
             call=call,
             caller=self.frame,
+            moment=function.moment,
             root=self.frame.root,
         )
         if node not in self.generators:

@@ -59,7 +59,9 @@ class Interpreter(Loops):
         self.run_id += 1
         scope = Scope(function.scope, node, function.qualname)
         scope.facts.extend(facts)
-        frame = Frame(scope, function.module, node, canonical=True, root=node)
+        frame = Frame(
+            scope, function.module, node, canonical=True, root=node, moment=function.moment
+        )
         self.frames.append(frame)
         try:
             for name, value in bound.items():

@@ -59,8 +59,5 @@ class Loops(Statements):
             after if at_least_once else join_names(start, after, self.fresh, missing_ok=True)
         )
         self.scope.facts = facts
-        for name in list(self.scope.names):
-            value = self.scope.names[name]
-            if value is not before.get(name):
-                self.scope.history.setdefault(name, []).append(value)
+        self.settle()
         return self.block(orelse) if orelse else True

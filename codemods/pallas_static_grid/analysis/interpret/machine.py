@@ -47,6 +47,8 @@ class Frame:
     yields: bool = False
     yielded: list[Value] = field(default_factory=list)
     loop_exits: list[dict[str, Value]] = field(default_factory=list)
+    moment: int = -1
+    """When the running function was defined."""
     root: ast.AST | None = None
     """The function whose canonical run this is part of."""
 
@@ -69,6 +71,7 @@ class Machine:
         self.module = module
         self.project = project
         self.counter = itertools.count()
+        self.clock = itertools.count()
         self.frames: list[Frame] = []
         self.statements = 0
         self.sites: dict[ast.AST, LaunchSite] = {}
@@ -124,11 +127,19 @@ class Machine:
             while name not in target.history and target.parent is not None:
                 target = target.parent
         target.names[name] = value
-        past = target.history.setdefault(name, [])
-        if len(past) < 12:
-            past.append(value)
-        else:
-            past[-1] = Unknown(f"`{name}` is assigned in too many places")
+        target.push(name, value, self.moment())
+
+    def settle(self) -> None:
+        """Note what names hold where paths have met, for closures defined from here on."""
+        moment = self.moment()
+        for name, value in self.scope.names.items():
+            past = self.scope.history.get(name)
+            if past is None or past[-1] is not value:
+                self.scope.push(name, value, moment)
+
+    def moment(self) -> int:
+        """A number that grows with every binding of the run."""
+        return next(self.clock)
 
     def lookup(self, name: str) -> Value | None:
         """The value of a name here, or None where nothing in sight binds it."""
@@ -139,7 +150,7 @@ class Machine:
             if not skip and name in scope.names and name not in scope.globals_:
                 if first or self.is_running(scope):
                     return scope.names[name]
-                past = scope.history.get(name, [scope.names[name]])
+                past = scope.since(name, self.frame.moment) or [scope.names[name]]
                 return past[0] if len(past) == 1 else self.join_values(past)
             first = False
             scope = scope.parent
@@ -284,5 +295,12 @@ class Machine:
 def replace_frame(frame: Frame, scope: Scope) -> Frame:
     """The same run in an inner scope (a class body)."""
     return Frame(
-        scope, frame.module, scope.node, frame.canonical, frame.call, frame.caller, root=frame.root
+        scope,
+        frame.module,
+        scope.node,
+        frame.canonical,
+        frame.call,
+        frame.caller,
+        moment=frame.moment,
+        root=frame.root,
     )

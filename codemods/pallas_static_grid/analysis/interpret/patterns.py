@@ -24,10 +24,12 @@ class Patterns(Narrowing):
     def stmt_Match(self, node: ast.Match) -> bool:
         subject = self.eval(node.subject)
         before = dict(self.scope.names)
+        facts = list(self.scope.facts)
         ends: list[dict[str, Value]] = []
         covered = False
         for case in node.cases:
             self.scope.names = dict(before)
+            self.scope.facts = list(facts)
             verdict = self.match_pattern(case.pattern, subject, node)
             if verdict is False:
                 continue
@@ -46,6 +48,8 @@ class Patterns(Narrowing):
         self.scope.names = ends[0]
         for other in ends[1:]:
             self.scope.names = join_names(self.scope.names, other, self.fresh, missing_ok=True)
+        self.scope.facts = facts
+        self.settle()
         return True
 
     def match_pattern(self, pattern: ast.pattern, subject: Value, node: ast.AST) -> bool | None:

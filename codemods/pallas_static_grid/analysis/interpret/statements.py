@@ -132,8 +132,8 @@ class Statements(Calls):
                 self.scope.names[name] = replace(base, items=tuple(new), nodes=())
             else:
                 self.scope.names[name] = Sequence(elem, trace=base.trace)
-        past = self.scope.history.setdefault(name, [])
-        past.append(self.scope.names.get(name, Unknown(f"`{name}` is changed")))
+        changed = self.scope.names.get(name, Unknown(f"`{name}` is changed"))
+        self.scope.push(name, changed, self.moment())
 
     def stmt_Delete(self, node: ast.Delete) -> None:
         for target in node.targets:
@@ -154,7 +154,9 @@ class Statements(Calls):
 
     def stmt_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         prefix = "" if self.scope.qualname == "<module>" else self.scope.qualname + "."
-        function = Function(node, self.frame.module, self.scope, prefix + node.name)
+        function = Function(
+            node, self.frame.module, self.scope, prefix + node.name, moment=self.moment()
+        )
         self.remember_closure(function)
         self.defaults(node.args)
         value: Value = function
@@ -234,6 +236,7 @@ class Statements(Calls):
         for other, other_facts in results[1:]:
             self.scope.names = join_names(self.scope.names, other, self.fresh)
             self.scope.facts = [f for f in self.scope.facts if f in other_facts]
+        self.settle()
         return True
 
     def stmt_Assert(self, node: ast.Assert) -> None:
@@ -249,12 +252,17 @@ class Statements(Calls):
                         f"`{self.segment(item.context_expr)}` is entered", trace=value.trace
                     )
                 self.assign(item.optional_vars, value, node)
-        return self.block(node.body)
+        # What the block proves may not hold after it: the context may swallow an error.
+        facts = list(self.scope.facts)
+        reached = self.block(node.body)
+        self.scope.facts = facts
+        return reached
 
     stmt_AsyncWith = stmt_With
 
     def stmt_Try(self, node: ast.Try) -> bool:
         before = dict(self.scope.names)
+        facts = list(self.scope.facts)
         ends: list[dict[str, Value]] = []
         reached = self.block(node.body)
         if reached and node.orelse:
@@ -265,6 +273,7 @@ class Statements(Calls):
         middle = join_names(before, after, self.fresh, missing_ok=True)
         for handler in node.handlers:
             self.scope.names = dict(middle)
+            self.scope.facts = list(facts)
             if handler.name:
                 self.bind(self.scope, handler.name, Unknown("an exception"))
             if self.block(handler.body):
@@ -273,6 +282,7 @@ class Statements(Calls):
             self.scope.names = ends[0]
             for other in ends[1:]:
                 self.scope.names = join_names(self.scope.names, other, self.fresh, missing_ok=True)
+            self.settle()
         final = self.block(node.finalbody) if node.finalbody else True
         return bool(ends) and final
 
