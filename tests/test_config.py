@@ -189,6 +189,8 @@ def test_paths_in_a_file_are_meant_from_its_folder(workspace: Path) -> None:
 
 
 def test_the_line_length_is_that_of_ruff_or_black(workspace: Path) -> None:
+    assert load_config((), workspace).line_length is None
+    (workspace / "pyproject.toml").write_text("[tool.black]\n")
     assert load_config((), workspace).line_length == 88
     (workspace / "pyproject.toml").write_text("[tool.black]\nline-length = 79\n")
     assert load_config((), workspace).line_length == 79

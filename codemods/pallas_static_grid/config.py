@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from pallas_static_grid.discover import display_path
 from pallas_static_grid.model import TARGETS, UserBound
@@ -53,7 +53,8 @@ class Config:
 
     file: Path | None = None
     values: Mapping[str, Value] = field(default_factory=dict)
-    line_length: int = 88
+    line_length: int | None = None
+    """What ruff or black is told, if the project uses one of them."""
 
     def flag(self, key: str) -> bool:
         """A yes or no; no where it is not set."""
@@ -87,7 +88,7 @@ def load_config(paths: Sequence[str], cwd: Path, explicit: str | None = None) ->
             tool = content.get("tool")
             if isinstance(tool, dict) and TABLE in tool:
                 return _config(file, content, cwd, lengths)
-    return Config(line_length=lengths or 88)
+    return Config(line_length=lengths)
 
 
 def parse_bound(text: str) -> UserBound:
@@ -141,14 +142,17 @@ def _toml(file: Path, cwd: Path) -> dict[str, object]:
 
 
 def _line_length(content: Mapping[str, object]) -> int | None:
-    """The line length that ruff or black is told."""
+    """The line length that ruff or black is told, or the one they take without being told."""
     tool = content.get("tool")
-    if isinstance(tool, dict):
-        for name in ("ruff", "black"):
-            table = tool.get(name)
-            if isinstance(table, dict) and isinstance(table.get("line-length"), int):
-                return int(table["line-length"])
-    return None
+    tables = [tool[name] for name in ("ruff", "black") if name in tool] if _is_table(tool) else []
+    for table in tables:
+        if isinstance(table, dict) and isinstance(table.get("line-length"), int):
+            return int(table["line-length"])
+    return 88 if tables else None
+
+
+def _is_table(value: object) -> TypeGuard[dict[str, object]]:
+    return isinstance(value, dict)
 
 
 def _config(
@@ -164,7 +168,7 @@ def _config(
         if key not in KEYS:
             raise ConfigError(f"{name}: unknown key {key!r}; did you mean {nearest(key, KEYS)!r}?")
         values[key] = _rebased(key, _value(KEYS[key], raw, f"{name}: {key}"), file.parent, cwd)
-    return Config(file, values, line_length or _line_length(content) or 88)
+    return Config(file, values, line_length or _line_length(content))
 
 
 def _value(kind: Kind, raw: object, where: str) -> Value:

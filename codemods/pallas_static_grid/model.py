@@ -231,7 +231,8 @@ class Options:
     exclude: tuple[str, ...] = ()
     jobs: int = 1
     include_generated: bool = False
-    line_length: int = 88
+    line_length: int | None = None
+    """What the project's formatter is told; None: read it off each file."""
 
 
 __all__ = [

@@ -32,7 +32,7 @@ from pallas_static_grid.render.unified import unified_diff
 from pallas_static_grid.rewrite import edits
 from pallas_static_grid.source import Source, generated_marker
 from pallas_static_grid.syntax_errors import syntax_message
-from pallas_static_grid.transforms import PlanContext, Transform
+from pallas_static_grid.transforms.base import PlanContext, Transform
 from pallas_static_grid.transforms.planning import (
     not_selected,
     nothing_applies,
@@ -106,6 +106,7 @@ class _Examination:
     chosen: Collection[int] | None
     used: set[Pragma] = field(default_factory=set)
     warnings: list[str] = field(default_factory=list)
+    line_length: int | None = None
 
     def report(self) -> FileReport:
         """Look at the file, plan, and say what came out."""
@@ -211,7 +212,7 @@ class _Examination:
 
         transforms = usable(TRANSFORMS, self.options)
         context = PlanContext(
-            self.options.target, self.options.mask_free, self.options.line_length
+            self.options.target, self.options.mask_free, self._line_length(original)
         )
         plans: list[Plan] = []
         notes: list[str] = []
@@ -240,6 +241,15 @@ class _Examination:
             notes.extend(group.notes)
             stage = after
         raise BadRewrite(f"the launch is still dynamic after {_ROUNDS} transforms")
+
+    def _line_length(self, original: Stage) -> int:
+        """The line length of the file: as configured, or as its own lines show; found once."""
+        from pallas_static_grid.rewrite.style import style_of
+
+        if self.line_length is None:
+            module = original.facts[0].module
+            self.line_length = self.options.line_length or style_of(module).line_length
+        return self.line_length
 
     def _unselected(
         self, facts: LaunchFacts, context: PlanContext, transforms: Sequence[Transform]

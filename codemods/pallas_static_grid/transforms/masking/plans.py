@@ -61,7 +61,7 @@ def plan_mask(facts: LaunchFacts, shape: LaunchShape, context: PlanContext) -> E
         if free is not None:
             return free
     choice = _choose(facts, shape, target)
-    style = style_of(facts.module, context.line_length if context.line_length != 88 else None)
+    style = style_of(facts.module, context.line_length)
     draft = _draft(facts, shape, target, choice, style.unit)
     _emit(draft, choice)
     edits = settle(facts.module, draft.edits, style)
@@ -83,7 +83,7 @@ def _without_mask(
             f"the launch is differentiated through, and the mask-free form is not sound: {found}",
             line=step.line,
         )
-    style = style_of(facts.module, context.line_length if context.line_length != 88 else None)
+    style = style_of(facts.module, context.line_length)
     counts = {a.index: a.code.text for a in shape.axes if a.dynamic and a.code is not None}
     at = expression_at(facts.module, shape.call)
     names = axis_names(shape, taken_at(facts.module.tree, at), frozenset())
