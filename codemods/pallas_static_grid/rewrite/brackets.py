@@ -203,6 +203,15 @@ def _lambda_parameters(text: str, start: int, body: int) -> Brackets:
     raise AssertionError("a lambda without a colon")
 
 
+def has_comment(text: str, start: int, end: int) -> bool:
+    """Whether a comment stands in the range."""
+    if "#" not in text[start:end]:
+        return False
+    # In brackets: the piece may run over lines.
+    piece = f"({text[start:end]}\n)"
+    return any(token.kind == tokenize.COMMENT for token in tokens(piece, 0))
+
+
 def string_lines(text: str, start: int, end: int) -> frozenset[int]:
     """Offsets of the line starts in the range that lie inside a string literal."""
     inside: set[int] = set()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pallas_static_grid.transforms import pad_and_mask
+from pallas_static_grid.transforms import pad_and_mask, static_shape_arithmetic
 from pallas_static_grid.transforms.base import PlanContext, Registered, Transform
 
 TRANSFORMS: tuple[Transform, ...] = (
+    # Before masks: what is arithmetic on shapes needs none.
+    Registered("static_shape_arithmetic", static_shape_arithmetic.plan),
     # Last: it needs a grid of entries, and arithmetic on shapes needs no mask.
     Registered("pad_and_mask", pad_and_mask.plan),
 )
