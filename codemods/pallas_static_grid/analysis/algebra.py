@@ -17,6 +17,8 @@ from pallas_static_grid.analysis.symbolic import Atom, Num, Op, Sym, atoms
 
 MAX_TERMS = 40
 """A product that would have more terms stays whole."""
+MAX_NODES = 200
+"""A larger expression is not taken apart: it is equal to itself and nothing else is known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,6 +176,23 @@ def multiply(a: Poly, b: Poly) -> Poly:
 
 def poly(sym: Sym, know: Knowledge = NOTHING) -> Poly:
     """The normal form of an expression."""
+    if isinstance(sym, Op) and _larger(sym, MAX_NODES):
+        static = all(atom.static for atom in atoms(sym))
+        return generator(Choice(sym, Op("whole", (Atom(("whole",), "it", static),))))
+    return _poly(sym, know)
+
+
+def _larger(sym: Op, limit: int) -> bool:
+    stack: list[Sym] = [sym]
+    while stack and limit >= 0:
+        limit -= 1
+        part = stack.pop()
+        if isinstance(part, Op):
+            stack.extend(part.args)
+    return limit < 0
+
+
+def _poly(sym: Sym, know: Knowledge) -> Poly:
     match sym:
         case Num(value):
             return number(value)
@@ -181,32 +200,32 @@ def poly(sym: Sym, know: Knowledge = NOTHING) -> Poly:
             known = know.substitute(sym)
             return generator(sym) if known is None else known
         case Op("add", args):
-            return add(*(poly(a, know) for a in args))
+            return add(*(_poly(a, know) for a in args))
         case Op("mul", args):
-            return _product([poly(a, know) for a in args])
+            return _product([_poly(a, know) for a in args])
         case Op("sub", (a, b)):
-            return subtract(poly(a, know), poly(b, know))
+            return subtract(_poly(a, know), _poly(b, know))
         case Op("neg", (a,)):
-            return scale(poly(a, know), -1)
+            return scale(_poly(a, know), -1)
         case Op("floordiv", (a, b)):
-            return floor_quotient(poly(a, know), poly(b, know), know, sym)
+            return floor_quotient(_poly(a, know), _poly(b, know), know, sym)
         case Op("cdiv", (a, b)):
-            return ceil_quotient(poly(a, know), poly(b, know), know, sym)
+            return ceil_quotient(_poly(a, know), _poly(b, know), know, sym)
         case Op("truncdiv", (a, b)):
-            return _truncated(poly(a, know), poly(b, know), know, sym)
+            return _truncated(_poly(a, know), _poly(b, know), know, sym)
         case Op("mod", (a, b)):
-            return remainder(poly(a, know), poly(b, know), know, sym)
+            return remainder(_poly(a, know), _poly(b, know), know, sym)
         case Op("pow", (a, Num(exponent))) if 0 <= exponent <= 8:
-            return _product([poly(a, know)] * exponent)
+            return _product([_poly(a, know)] * exponent)
         case Op("min" | "max", args):
-            return extremum(sym.kind, [poly(a, know) for a in args], know, sym)
+            return extremum(sym.kind, [_poly(a, know) for a in args], know, sym)
         case Op("select", args):
-            sides = [poly(a, know) for a in args]
+            sides = [_poly(a, know) for a in args]
             if all(side == sides[0] for side in sides):
                 return sides[0]
             return _whole("select", sides, sym)
         case _:
-            return _whole(sym.kind, [poly(a, know) for a in sym.args], sym)
+            return _whole(sym.kind, [_poly(a, know) for a in sym.args], sym)
 
 
 def _product(polys: list[Poly]) -> Poly:

@@ -69,6 +69,9 @@ class Facts:
     multiples: list[tuple[Poly, Poly]] = field(default_factory=list)
     """Pairs (value, divisor)."""
     depth: int = 0
+    tops: dict[Poly, int] = field(default_factory=dict)
+    """Numbers that sums without a constant term are known not to exceed."""
+    known_most: dict[Poly, int | None] = field(default_factory=dict)
 
     @staticmethod
     def of(facts: Iterable[Fact], sizes: Iterable[Sym] = ()) -> Facts:
@@ -82,19 +85,27 @@ class Facts:
             left, right = poly(fact.left, out), poly(fact.right, out)
             match fact.op:
                 case "le":
-                    out.at_most.append((subtract(left, right), (fact.step,)))
+                    out._limit(subtract(left, right), fact.step)
                 case "lt":
-                    out.at_most.append((add(subtract(left, right), number(1)), (fact.step,)))
+                    out._limit(add(subtract(left, right), number(1)), fact.step)
                 case "ge":
-                    out.at_most.append((subtract(right, left), (fact.step,)))
+                    out._limit(subtract(right, left), fact.step)
                 case "gt":
-                    out.at_most.append((add(subtract(right, left), number(1)), (fact.step,)))
+                    out._limit(add(subtract(right, left), number(1)), fact.step)
                 case "divides":
                     out.multiples.append((left, right))
                 case "eq":
                     out._keep_equality(left, right, fact.step)
-        out.at_most.extend((subtract(number(1), poly(size, out)), ()) for size in sizes)
+        for size in sizes:
+            out._limit(subtract(number(1), poly(size, out)), None)
         return out
+
+    def _limit(self, value: Poly, step: Step | None) -> None:
+        """Note that a value is at most 0; without a step it holds in every valid launch."""
+        self.at_most.append((value, () if step is None else (step,)))
+        free = subtract(value, number(value.offset))
+        self.tops[free] = min(-value.offset, self.tops.get(free, -value.offset))
+        self.known_most.clear()
 
     def _equate(self, fact: Fact) -> None:
         """Let one atom of an equality stand for the other side."""
@@ -115,8 +126,8 @@ class Facts:
         gap = subtract(left, right)
         if not gap.terms:
             return
-        self.at_most.append((gap, (step,)))
-        self.at_most.append((scale(gap, -1), (step,)))
+        self._limit(gap, step)
+        self._limit(scale(gap, -1), step)
         for one, other in ((left, right), (right, left)):
             gen = one.single
             if isinstance(gen, Op) and gen.kind == "mod" and other.constant == 0:
@@ -157,18 +168,22 @@ class Facts:
         """A number that the value is known not to exceed."""
         if value.constant is not None:
             return value.constant
+        if value in self.known_most:
+            return self.known_most[value]
         if self.depth > DEPTH:
             return None
         self.depth += 1
         try:
             best = self._sum_most(value)
-            for known, _ in self.at_most:
-                gap = subtract(value, known).constant
-                if gap is not None and (best is None or gap < best):
-                    best = gap
-            return best
         finally:
             self.depth -= 1
+        offset = value.offset
+        top = self.tops.get(subtract(value, number(offset)) if offset else value)
+        if top is not None and (best is None or top + offset < best):
+            best = top + offset
+        if best is not None or self.depth == 0:
+            self.known_most[value] = best
+        return best
 
     def _sum_most(self, value: Poly) -> int | None:
         total = 0
@@ -190,14 +205,11 @@ class Facts:
     def gen_range(self, gen: Gen) -> tuple[int | None, int | None]:
         """Numbers that a generator lies between."""
         low, high = self._gen_range(gen)
-        me = generator(gen)
-        for known, _ in self.at_most:
-            for sign in (1, -1):
-                gap = subtract(scale(me, sign), known).constant
-                if gap is not None and sign == 1:
-                    high = gap if high is None else min(high, gap)
-                elif gap is not None:
-                    low = -gap if low is None else max(low, -gap)
+        top, bottom = self.tops.get(generator(gen)), self.tops.get(scale(generator(gen), -1))
+        if top is not None:
+            high = top if high is None else min(high, top)
+        if bottom is not None:
+            low = -bottom if low is None else max(low, -bottom)
         return low, high
 
     def _gen_range(self, gen: Gen) -> tuple[int | None, int | None]:
