@@ -115,31 +115,46 @@ def agrees(shown: str, printed: str) -> bool:
     return re.fullmatch(pattern, printed) is not None
 
 
+def run_all(text: str, folder: Path) -> list[tuple[Step, str]]:
+    """Every step of a page, with what it prints now."""
+    shell = Shell(folder)
+    return [(step, shell.run(step.command)) for session in sessions(text) for step in session]
+
+
 def differences(text: str, folder: Path) -> list[tuple[Step, str]]:
     """The steps of a page that print something else than is shown."""
-    shell = Shell(folder)
-    found: list[tuple[Step, str]] = []
-    for session in sessions(text):
-        for step in session:
-            printed = shell.run(step.command)
-            if not agrees(step.shown, printed):
-                found.append((step, printed))
-    return found
+    return [
+        (step, printed)
+        for step, printed in run_all(text, folder)
+        if not agrees(step.shown, printed)
+    ]
+
+
+def brought_up_to_date(text: str, folder: Path) -> str:
+    """The page with what its commands print now; shown output that agrees stays as it is."""
+    results = iter(run_all(text, folder))
+
+    def block(match: re.Match[str]) -> str:
+        parts = [
+            step.source + (step.shown if agrees(step.shown, printed) else printed)
+            for step, printed in (next(results) for _ in steps(match.group(1)))
+        ]
+        return "```console\n" + "".join(parts) + "```"
+
+    return BLOCK.sub(block, text)
 
 
 def main(arguments: list[str]) -> int:
     """Compare, or bring up to date."""
     text = README.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
+        if arguments != ["--check"]:
+            README.write_text(brought_up_to_date(text, Path(folder)), encoding="utf-8")
+            return 0
         found = differences(text, Path(folder))
-    if arguments == ["--check"]:
-        for step, printed in found:
-            print(f"{step.source}{printed}", file=sys.stderr)
-        return 1 if found else 0
     for step, printed in found:
-        text = text.replace(step.source + step.shown, step.source + printed, 1)
-    README.write_text(text, encoding="utf-8")
-    return 0
+        print(f"{step.source}{printed}", file=sys.stderr)
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

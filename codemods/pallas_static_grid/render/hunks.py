@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -12,6 +13,7 @@ from pallas_static_grid.render.opcodes import grouped
 Mark = Literal[" ", "-", "+"]
 
 _ALIKE = 0.5
+_WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +88,16 @@ def _pairs(
 def _emphasis(
     old: str, new: str
 ) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
-    """The ranges of two similar lines that differ."""
-    codes = SequenceMatcher(None, old.rstrip("\n"), new.rstrip("\n"), False).get_opcodes()
+    """The ranges of two similar lines that differ, in whole words."""
+    a, b = _WORD.findall(old.rstrip("\n")), _WORD.findall(new.rstrip("\n"))
+    codes = SequenceMatcher(None, a, b, False).get_opcodes()
     changed = [code for code in codes if code[0] != "equal"]
     return (
-        tuple((i1, i2) for _, i1, i2, _, _ in changed if i1 < i2),
-        tuple((j1, j2) for _, _, _, j1, j2 in changed if j1 < j2),
+        tuple(_span(a, i1, i2) for _, i1, i2, _, _ in changed if i1 < i2),
+        tuple(_span(b, j1, j2) for _, _, _, j1, j2 in changed if j1 < j2),
     )
+
+
+def _span(words: Sequence[str], start: int, end: int) -> tuple[int, int]:
+    first = sum(map(len, words[:start]))
+    return first, first + sum(map(len, words[start:end]))

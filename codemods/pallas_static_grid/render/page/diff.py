@@ -10,8 +10,6 @@ from pallas_static_grid.render.highlight import Mark, line_marks
 from pallas_static_grid.render.hunks import HunkLine, hunks
 from pallas_static_grid.render.page import markup
 
-Ranges = tuple[tuple[int, int], ...]
-
 
 @dataclass(frozen=True, slots=True)
 class _Side:
@@ -22,16 +20,15 @@ class _Side:
     crlf: bool
     """Whether every line ends in CR and LF, so that the CR need not be pointed out."""
 
-    def html(self, index: int, emphasis: Ranges = ()) -> str:
-        """The line at `index` (0-based), and a mark where the text ends without a line end."""
-        line = self.lines[index].removesuffix("\r") if self.crlf else self.lines[index]
-        body = markup.code(line, self.marks.get(index + 1, ()), emphasis)
-        last = index == len(self.lines) - 1
-        return body + '<span class="eof">no newline at end</span>' if last and line else body
-
-    def is_end(self, index: int) -> bool:
-        """Whether this is no line but what comes after the last line end."""
-        return index == len(self.lines) - 1 and not self.lines[index]
+    def html(self, line: HunkLine) -> str:
+        """The line, with a mark where the text ends without a line end."""
+        text = self.lines[line.number]
+        body = markup.code(
+            text.removesuffix("\r") if self.crlf else text,
+            self.marks.get(line.number + 1, ()),
+            line.emphasis,
+        )
+        return body + '<span class="eof">no newline at end</span>' if line.unterminated else body
 
 
 def table(rewrite: Rewrite, label: str) -> str:
@@ -42,8 +39,7 @@ def table(rewrite: Rewrite, label: str) -> str:
     for hunk in hunks(rewrite.before, rewrite.after):
         rows.append(f'<tr class="h"><td colspan="4">line {hunk.new_start - shift + 1}</td></tr>')
         for line in hunk.lines:
-            if line.mark != " " or not new.is_end(line.number):
-                rows.append(_line(line, shift, old, new))
+            rows.append(_line(line, shift, old, new))
             shift += {"+": 1, "-": -1, " ": 0}[line.mark]
     return (
         f'<div class="diffbox" tabindex="0" role="region" aria-label="{markup.text(label)}">'
@@ -62,10 +58,10 @@ def _line(line: HunkLine, shift: int, old: _Side, new: _Side) -> str:
     """A row; `shift` is how many more lines the new text has above than the old one."""
     number = line.number + 1
     if line.mark == "-":
-        return _row("d", str(number), "", "-", old.html(line.number, line.emphasis))
+        return _row("d", str(number), "", "-", old.html(line))
     if line.mark == "+":
-        return _row("a", "", str(number), "+", new.html(line.number, line.emphasis))
-    return _row("c", str(number - shift), str(number), " ", new.html(line.number))
+        return _row("a", "", str(number), "+", new.html(line))
+    return _row("c", str(number - shift), str(number), " ", new.html(line))
 
 
 def _row(kind: str, old: str, new: str, sign: str, body: str) -> str:
