@@ -219,7 +219,10 @@ class OutputFacts:
     """The spec as `out_specs` names it."""
     shape_key: tuple[object, ...] | None = None
     extents: tuple[str | None, ...] | None = None
-    dtype: str | None = None
+    shape_code: Code | None = None
+    """The shape in a `jax.ShapeDtypeStruct(shape, dtype)` that is written in the launch."""
+    shape_entries: tuple[Code, ...] | None = None
+    """The shape's entries, where it is a display."""
 
     @property
     def specs(self) -> tuple[SpecFacts, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from pallas_static_grid.analysis.facts import LaunchFacts
-from pallas_static_grid.analysis.kernel_facts import OperandFacts, OutputFacts
+from pallas_static_grid.analysis.kernel_facts import Code, OperandFacts, OutputFacts
 from pallas_static_grid.analysis.launch_operands import alias_keys, element_code, shape_key
 from pallas_static_grid.analysis.launch_specs import spec_facts
 from pallas_static_grid.analysis.modules import ModuleContext
@@ -19,6 +19,7 @@ from pallas_static_grid.analysis.values import (
     Value,
     options,
 )
+from pallas_static_grid.model import Span
 
 
 def outputs_of(
@@ -45,7 +46,7 @@ def outputs_of(
             element_code(facts, "out_specs", index),
             _shape_key(value),
             _extents(facts.module, value, node),
-            _dtype(value),
+            *_written_shape(facts, value),
         )
         for index, (value, spec, node) in enumerate(zip(shapes, specs, nodes, strict=True))
     )
@@ -120,8 +121,7 @@ def _extents(
         if isinstance(node, ast.Name) and isinstance(value, Array):
             return tuple(f"{node.id}.shape[{axis}]" for axis in range(8))
         return None
-    shape = next((k.value for k in call.keywords if k.arg == "shape"), None)
-    shape = call.args[0] if call.args else shape
+    shape = _shape_node(call)
     if isinstance(shape, ast.Tuple | ast.List):
         if any(isinstance(e, ast.Starred) for e in shape.elts):
             return None
@@ -132,5 +132,25 @@ def _extents(
     return None
 
 
-def _dtype(value: Value) -> str | None:
-    return value.dtype if isinstance(value, Array) else None
+def _written_shape(
+    facts: LaunchFacts, value: Value
+) -> tuple[Code | None, tuple[Code, ...] | None]:
+    """The shape argument of a struct that is written in the launching call itself."""
+    if not isinstance(value, Struct):
+        return None, None
+    module = facts.module
+    inside = any(node is value.node for node in ast.walk(facts.site.node))
+    shape = _shape_node(value.node)
+    if not inside or shape is None:
+        return None, None
+    code = Code(Span(*module.span(shape)), module.segment(shape))
+    if not isinstance(shape, ast.Tuple | ast.List):
+        return code, None
+    if any(isinstance(element, ast.Starred) for element in shape.elts):
+        return None, None
+    return code, tuple(Code(Span(*module.span(e)), module.segment(e)) for e in shape.elts)
+
+
+def _shape_node(call: ast.Call) -> ast.expr | None:
+    given = next((k.value for k in call.keywords if k.arg == "shape"), None)
+    return call.args[0] if call.args else given

@@ -7,7 +7,7 @@ in its window. An aliased output must keep what it held besides.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pallas_static_grid.analysis.kernel_facts import (
     AxisFacts,
@@ -30,6 +30,21 @@ class OutputPlan:
     pin: bool
     """Whether dead steps are sent to the last live block by the index map."""
     keep: Keep | None = None
+    dump: Dump | None = None
+    """Where dead steps go instead, on a parallel axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """Blocks at the end of an output for the dead steps of a parallel axis."""
+
+    output: OutputFacts
+    place: int
+    """The dimension that is made longer."""
+    extent: str
+    block: str
+    operand: OperandFacts | None
+    """The operand that the output is aliased to: it is made longer too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +106,9 @@ def _plan(case: _Case, parameters: tuple[str, ...] | None) -> OutputPlan:
     if writes_apart(index_map, case.dynamic):
         reads = index_map is not None and (index_map.tables or index_map.num_programs)
         if reads and not (case.pins and _in_order(case)):
+            dump = _dump(case, index_map)
+            if dump is not None:
+                return OutputPlan(case.output, False, None, dump)
             raise case.refuse(
                 "revisited-output-on-parallel-axis",
                 "its index map reads a table or the count, also on dead steps of a parallel axis",
@@ -135,6 +153,9 @@ def _revisited(
             "steps of the dynamic axis share a block, and GPU backends run them in parallel",
         )
     if not _in_order(case):
+        dump = _dump(case, index_map)
+        if dump is not None:
+            return OutputPlan(case.output, False, None, dump)
         raise case.refuse(
             "revisited-output-on-parallel-axis",
             "steps of a parallel axis name the same block, dead ones among them",
@@ -148,6 +169,45 @@ def _revisited(
         )
     keep = _keep(case, parameters, empty=True) if aliased else None
     return OutputPlan(case.output, pin=case.pins, keep=keep)
+
+
+def _dump(case: _Case, index_map: MapFacts | None) -> Dump | None:
+    """A dump block for an output whose blocks a table chooses; None where it cannot be made."""
+    shape, output, spec = case.shape, case.output, case.spec
+    if not case.pins or index_map is None or spec is None or not spec.local:
+        return None
+    if len(shape.outputs or ()) != 1 or spec.other_launches or index_map.num_programs:
+        return None
+    if len(case.dynamic) != 1:
+        return None
+    if output.shape_code is None or output.extents is None or spec.block is None:
+        return None
+    inner = {axis.index for axis in case.dynamic}
+    for place, component in enumerate(index_map.components or ()):
+        if component.kind != "table" or not component.axes & inner:
+            continue
+        code = spec.block[place] if place < len(spec.block) else None
+        squeezed = place < len(spec.squeezed) and spec.squeezed[place]
+        block = "1" if squeezed else None if code is None else code.text
+        extent = output.extents[place] if place < len(output.extents) else None
+        if block is not None and extent is not None:
+            return _with_operand(case, Dump(output, place, extent, block, None))
+    return None
+
+
+def _with_operand(case: _Case, dump: Dump) -> Dump | None:
+    """The same, with the operand that the output is aliased to; no other operand may share."""
+    shape, spec = case.shape, case.spec
+    operand = None if case.output.aliases is None else _operand(case)
+    for other in shape.operands:
+        shares = any(s.span is not None and spec and s.span == spec.span for s in other.specs)
+        if shares and other is not operand:
+            return None
+    if operand is None:
+        return dump
+    if operand.text is None or operand.other_specs or not same_windows(operand.spec, spec):
+        return None
+    return replace(dump, operand=operand)
 
 
 def _stays(case: _Case, index_map: MapFacts | None) -> bool:
@@ -204,4 +264,4 @@ def same_windows(one: SpecFacts | None, other: SpecFacts | None) -> bool:
     return one.index_map.code.text == other.index_map.code.text
 
 
-__all__ = ["OutputPlan", "plan_outputs", "same_windows", "writes_apart"]
+__all__ = ["Dump", "OutputPlan", "plan_outputs", "same_windows", "writes_apart"]

@@ -107,7 +107,7 @@ def _pass_by(draft: Draft, item: PinItem, new_operands: int) -> None:
     if catch_all and not index_map.tables:
         return
     skipped = [f"_{'' if n == 0 else n}" for n in range(new_operands)]
-    steps = _step_names(draft.shape, [index_map], frozenset(skipped))
+    steps = step_names(draft.shape, [index_map], frozenset(skipped))
     listed = ", ".join(steps)
     head = f"lambda {', '.join([*steps, *skipped])}, *prefetched: "
     if item.references:
@@ -142,7 +142,7 @@ def _wrapper_lines(
     extents = _inner_extents(draft, maps)
     used = {word for text in extents.values() for word in _names(text)}
     reads, header = _count_reads(draft, new_operands)
-    steps = _step_names(shape, maps, frozenset(used | {"index_map", "block", "prefetched"}))
+    steps = step_names(shape, maps, frozenset(used | {"index_map", "block", "prefetched"}))
     one = len(draft.dynamic) == 1
     lives = {
         axis.index: "num_live" if one else f"num_live_{draft.names[axis.index].noun}"
@@ -251,7 +251,7 @@ def _names(text: str) -> set[str]:
     return set(identifiers(parsed(text)))
 
 
-def _step_names(shape: LaunchShape, maps: list[MapFacts], taken: frozenset[str]) -> list[str]:
+def step_names(shape: LaunchShape, maps: list[MapFacts], taken: frozenset[str]) -> list[str]:
     """Names for the steps: those of the first map that has one per axis and none taken."""
     rank = len(shape.axes)
     for index_map in maps:
@@ -265,4 +265,4 @@ def _step_names(shape: LaunchShape, maps: list[MapFacts], taken: frozenset[str])
     return [f"step_{axis}" for axis in range(rank)]
 
 
-__all__ = ["PinItem", "PinPlan", "pin_maps"]
+__all__ = ["PinItem", "PinPlan", "pin_maps", "step_names"]

@@ -25,6 +25,7 @@ from pallas_static_grid.transforms.masking.checks import (
 )
 from pallas_static_grid.transforms.masking.cover import covered_bounds, spec_key
 from pallas_static_grid.transforms.masking.draft import Draft
+from pallas_static_grid.transforms.masking.dumping import dump_dead_steps
 from pallas_static_grid.transforms.masking.grids import set_grid
 from pallas_static_grid.transforms.masking.mask_free import mask_free_bounds
 from pallas_static_grid.transforms.masking.naming import axis_names
@@ -186,9 +187,10 @@ def _pin_plan(
 ) -> PinPlan:
     """Every map gets the new operand: pinned, or passed by where dead blocks may be visited."""
     passed: dict[int, SpecFacts] = {}
+    dumped = _dumped_keys(outputs)
     for plan in outputs:
         spec = plan.output.spec
-        if plan.pin or spec is None or spec.index_map is None:
+        if plan.dump is not None or plan.pin or spec is None or spec.index_map is None:
             continue
         passed[spec_key(spec)] = spec
         if plan.output.aliases is not None and plan.keep is not None:
@@ -200,13 +202,31 @@ def _pin_plan(
     specs = [spec for operand in shape.operands for spec in operand.specs]
     specs += [plan.output.spec for plan in outputs if plan.pin and plan.output.spec is not None]
     for spec in specs:
-        if spec.index_map is not None and spec_key(spec) not in passed:
+        if spec.index_map is not None and spec_key(spec) not in passed.keys() | dumped:
             pinned[spec_key(spec)] = spec
     return PinPlan(
         tuple(_pin_item(shape, spec) for spec in pinned.values()),
         tuple(_pin_item(shape, spec) for spec in passed.values()),
         maps_count,
     )
+
+
+def _dumped_keys(outputs: tuple[OutputPlan, ...]) -> set[int]:
+    """The specs whose dead steps go to a dump block."""
+    keys: set[int] = set()
+    for plan in outputs:
+        if plan.dump is not None:
+            keys.update(spec_key(spec) for spec in plan.output.specs)
+            if plan.dump.operand is not None:
+                keys.update(spec_key(spec) for spec in plan.dump.operand.specs)
+    return keys
+
+
+def _dump_items(plan: OutputPlan) -> list[PinItem]:
+    """The specs that go through the dumping wrapper, each once."""
+    assert plan.dump is not None
+    specs = [*plan.output.specs, *(plan.dump.operand.specs if plan.dump.operand else ())]
+    return [PinItem(spec) for spec in {spec_key(spec): spec for spec in specs}.values()]
 
 
 def _pin_item(shape: LaunchShape, spec: SpecFacts) -> PinItem:
@@ -282,6 +302,7 @@ def _read_count(draft: Draft, axis: int, choice: _Choice) -> None:
 def _emit(draft: Draft, choice: _Choice) -> None:
     shape = draft.shape
     pinned = frozenset(spec_key(item.spec) for item in choice.pins.pinned)
+    pinned |= _dumped_keys(choice.outputs)
     bounds = covered_bounds(shape, pinned)
     draft.shape = replace(
         shape,
@@ -300,9 +321,15 @@ def _emit(draft: Draft, choice: _Choice) -> None:
     elif not choice.guarded:
         guard_body(draft, choice.body, keeps, refs)
     pin_lines = pin_maps(draft, choice.pins, len(choice.new_axes))
+    dumps = [plan for plan in choice.outputs if plan.dump is not None]
+    dumping = [item for plan in dumps for item in _dump_items(plan)]
+    for plan in dumps:
+        assert plan.dump is not None
+        lines = dump_dead_steps(draft, plan.dump, _dump_items(plan))
+        pin_lines += [*([""] if pin_lines else []), *lines]
     spans = [
         item.spec.span
-        for item in choice.pins.pinned
+        for item in (*choice.pins.pinned, *dumping)
         if item.spec.span is not None and not item.references
     ]
     check = check_counts(draft, choice.new_axes)
