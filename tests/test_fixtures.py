@@ -44,7 +44,7 @@ def is_formatted(path: Path) -> bool:
     ruff = [sys.executable, "-m", "ruff"]
     if subprocess.run([*ruff, "--version"], capture_output=True, check=False).returncode != 0:
         pytest.skip("ruff is not installed")
-    command = [*ruff, "format", "--check", "--isolated", "--line-length=100", str(path)]
+    command = [*ruff, "format", "--check", "--isolated", str(path)]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
