@@ -8,6 +8,8 @@ import hypothesis
 import hypothesis.strategies as st
 import report_samples as samples
 from pallas_static_grid.render.pieces import compose, split, unresolved_names
+from pallas_static_grid.run import project_for
+from pallas_static_grid.source import Source, decode
 
 
 def chain() -> list[str]:
@@ -90,3 +92,30 @@ def test_the_ends_of_any_chain_come_out(texts: list[list[str]], data: st.DataObj
     assert sorted(itertools.chain(*composition.groups)) == list(range(len(joined) - 1))
     some = data.draw(st.sets(st.sampled_from(list(everything)))) if len(everything) else set()
     assert set(split(composition.text(some))) <= set(itertools.chain(*texts))
+
+
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+CROWDED = (
+    "demo/raggedkit/kernels/norms.py",
+    "launches/arithmetic_dynamic.py",
+    "launches/flow_helpers.py",
+    "launches/pattern_splash.py",
+    "pad_and_mask/custom_vjp/before.py",
+)
+
+
+@pytest.mark.parametrize("name", CROWDED)
+def test_a_group_alone_is_what_the_pipeline_makes_of_its_launches(name: str) -> None:
+    file = FIXTURES / name
+    source = decode(file.name, file.read_bytes(), file=file)
+    assert isinstance(source, Source)
+    project = project_for((FIXTURES / "demo",), FIXTURES)
+    report = examine(source, Options(), project)
+    assert isinstance(report, Changed)
+    composition = chosen(report).composition
+    assert len(composition.groups) > 1
+    for number, group in enumerate(composition.groups):
+        ordinals = {report.rewrites[place].ordinal for place in group}
+        alone = examine(source, Options(), project, ordinals)
+        assert isinstance(alone, Changed)
+        assert composition.text((number,)) == alone.after.decode()

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 import re
 import symtable
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+
+from pallas_static_grid.render.opcodes import opcodes
 
 _IMPORT = re.compile(r"(import|from)\s")
 _BUILTIN_NAMES = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__"}
@@ -84,22 +85,6 @@ def split(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
-def changes(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
-    """The changed ranges of two sequences of lines, as `(from, to, from, to)`."""
-    head = 0
-    while head < min(len(before), len(after)) and before[head] == after[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
-        tail += 1
-    inner = difflib.SequenceMatcher(
-        None, before[head : len(before) - tail], after[head : len(after) - tail], autojunk=False
-    )
-    for tag, i, j, k, m in inner.get_opcodes():
-        if tag != "equal":
-            yield head + i, head + j, head + k, head + m
-
-
 class _Groups:
     """Disjoint sets of rewrites."""
 
@@ -134,7 +119,9 @@ def _overlay(
         live = [at for at, line in enumerate(lines) if line.removed is None]
         after = split(text)
         before = [lines[at].text for at in live]
-        for start, end, new_start, new_end in reversed(list(changes(before, after))):
+        for tag, start, end, new_start, new_end in reversed(opcodes(before, after)):
+            if tag == "equal":
+                continue
             added = tuple(after[new_start:new_end])
             imports = _imported_names(added) if start == end else frozenset()
             low = live[start - 1] if start else 0
