@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import hypothesis
 import hypothesis.strategies as st
+import pytest
 import report_samples as samples
+from pallas_static_grid.model import Changed, Options
+from pallas_static_grid.pipeline import examine
+from pallas_static_grid.render.page.data import chosen
 from pallas_static_grid.render.pieces import compose, split, unresolved_names
 from pallas_static_grid.run import project_for
 from pallas_static_grid.source import Source, decode
