@@ -182,7 +182,7 @@ class _Examination:
         if self.chosen is not None and ordinal not in self.chosen:
             return replace(launch, refusal=_declined(launch)), None
         if stage.facts[ordinal].launch.verdict != "dynamic":
-            return replace(launch, plans=_shared_plans(rewrites)), None
+            return replace(launch, plans=_shared_plans(rewrites), refusal=None), None
         attempt = self._attempt(original, stage, ordinal)
         named = [pragma for pragma in covering if attempt.involved & set(pragma.transforms)]
         if named:
@@ -191,7 +191,7 @@ class _Examination:
         attempt = self._checked(original, stage, ordinal, attempt, pragmas)
         if attempt.stage is None:
             return replace(launch, refusal=attempt.refusal or nothing_applies(launch)), None
-        return replace(launch, plans=attempt.plans), attempt
+        return replace(launch, plans=attempt.plans, refusal=None), attempt
 
     def _attempt(self, original: Stage, stage: Stage, ordinal: int) -> Attempt:
         """Transform after transform until the launch is static; all of them or none."""
