@@ -1,0 +1,1 @@
+"""From a grid function to the tuple that it returns."""
