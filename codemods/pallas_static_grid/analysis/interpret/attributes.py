@@ -108,12 +108,12 @@ class Attributes(Subscripts):
             case _:
                 pass
         if attr == "shape":
-            ident = (
-                f"out-of-sight:{self.segment(node.value)}"
-                if isinstance(node, ast.Attribute)
-                else self.segment(node)
-            )
-            array = Array(ident, text=ident.removeprefix("out-of-sight:"))
+            text = self.segment(node.value) if isinstance(node, ast.Attribute) else "it"
+            ident = base.ident if isinstance(base, Unknown) else ""
+            if not ident:
+                line = base.trace.step.line if base.trace is not None else 0
+                ident = f"out-of-sight:{self.scope.qualname}:{text}:{line}"
+            array = Array(ident, text=text)
             return Sequence(Int(Atom(("param", ident), "a length")), array=array)
         if attr in tables.INT_ATTRIBUTES:
             text = self.segment(node)

@@ -93,7 +93,7 @@ def bind_call(
             continue
         omitted.add(arg.arg)
         if (hidden and arg in positional) or open_ended:
-            elem = starred.elem if isinstance(starred, Sequence) else None
+            elem = run.one_of(starred.elem) if isinstance(starred, Sequence) else None
             bound[arg.arg] = elem or Unknown(f"what `{arg.arg}` is given is out of sight")
         elif arg.arg in defaults:
             bound[arg.arg] = default_value(run, function, defaults[arg.arg])

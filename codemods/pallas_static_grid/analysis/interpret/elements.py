@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pallas_static_grid.analysis import tables
 from pallas_static_grid.analysis.interpret.lengths import Lengths
-from pallas_static_grid.analysis.symbolic import Num
+from pallas_static_grid.analysis.symbolic import Atom, Num
 from pallas_static_grid.analysis.values import (
     Array,
     Class,
@@ -57,7 +57,7 @@ class Elements(Lengths):
                 if value.array is not None:
                     axis = index
                     return self.dim(value.array, axis)
-                return value.elem
+                return self.one_of(value.elem)
             case Instance() if self.named_fields(value) is not None:
                 fields = self.named_fields(value) or ()
                 if -len(fields) <= index < len(fields):
@@ -99,6 +99,22 @@ class Elements(Lengths):
             return self.derived(value, node, elem=self.freshen(value.elem), shape=None)
         return self.unknown_of(node, value)
 
+    def one_of(self, elem: Value) -> Value:
+        """An element of a sequence: like the others, but not equal to them."""
+        match elem:
+            case Int(expr=Atom() as atom):
+                return replace(elem, expr=replace(atom, key=("value", next(self.counter))))
+            case Int(expr=expr) if not isinstance(expr, Num):
+                return replace(elem, expr=self.fresh("an element", static=True))
+            case Array():
+                return replace(elem, ident=self.new_ident("element"), dims_of=None)
+            case Unknown(ident=ident) if ident:
+                return replace(elem, ident="")
+            case Tuple(items=items):
+                return replace(elem, items=tuple(self.one_of(item) for item in items))
+            case _:
+                return elem
+
     def iterated(self, value: Value, node: ast.AST) -> Value:
         """What iterating over a value gives."""
         match value:
@@ -109,7 +125,7 @@ class Elements(Lengths):
                     else Unknown("an element of an empty tuple")
                 )
             case Sequence():
-                return value.elem
+                return self.one_of(value.elem)
             case Array():
                 return self.element(value, 0, None, node)
             case Dict():

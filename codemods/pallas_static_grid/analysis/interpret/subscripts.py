@@ -48,7 +48,9 @@ class Subscripts(Operators):
                     return self.element(base, at.expr.value, None, node)
                 if isinstance(base, Tuple) and base.items:
                     return self.join_values(list(base.items))
-                return base.elem if isinstance(base, Sequence) else self.unknown_of(node, base)
+                if isinstance(base, Sequence):
+                    return self.one_of(base.elem)
+                return self.unknown_of(node, base)
             case Instance() if self.named_fields(base) is not None:
                 fields = self.named_fields(base) or ()
                 return self.subscript(Tuple(tuple(v for _, v in fields)), index, node)
