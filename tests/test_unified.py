@@ -152,7 +152,7 @@ def test_no_timestamps_and_notes_above_each_file() -> None:
     assert all(line.startswith("#") for line in above)
     notes = "\n".join(above)
     for expected in (
-        "pad_and_mask (review): dead steps do nothing",
+        "#   dead steps do nothing",
         "grid[0] = steps is dynamic",
         "b.py:3: steps = pl.cdiv(n, 8)  (`n` is an argument of the jitted function)",
         "bound pl.cdiv(x.shape[0], 8)",

@@ -22,6 +22,7 @@ from pallas_static_grid.model import (
 )
 from pallas_static_grid.patching import DoesNotApply, apply_patch
 from pallas_static_grid.pragmas import with_pragma
+from pallas_static_grid.reasons import declined, ignored
 from pallas_static_grid.render.notes import place, rewrite_notes
 from pallas_static_grid.render.terminal import make_console, show_rewrite
 from pallas_static_grid.run import Run, examine_alone
@@ -56,11 +57,9 @@ class _File:
     ignored: set[tuple[int, int]] = field(default_factory=set)
     failed: Failed | None = None
 
-    def leave(self, launch: Launch, reason: str = "declined") -> None:
+    def leave(self, launch: Launch, reason: str = "the rewrite was declined") -> None:
         """Note that a launch stays as it is."""
-        self.left[_key(launch)] = Refusal(
-            "declined", reason, launch.path, launch.line, "run apply again and accept the rewrite"
-        )
+        self.left[_key(launch)] = declined(launch, reason)
 
 
 def ask(run: Run, settings: Settings) -> Run:
@@ -97,7 +96,7 @@ class _Session:
                 except Quit:
                     self.over = True
             if self.over or state.failed is not None:
-                state.left.setdefault(_key(planned.launch), _left_over(planned.launch))
+                state.left.setdefault(_key(planned.launch), declined(planned.launch))
         return _result(state)
 
     def _one(self, state: _File, planned: Rewrite) -> None:
@@ -251,16 +250,10 @@ def _result(state: _File) -> FileReport:
 def _settled(launch: Launch, state: _File) -> Launch:
     key = _key(launch)
     if key in state.ignored:
-        return replace(launch, ignored=True, plans=(), refusal=_left_over(launch))
+        return replace(launch, ignored=True, plans=(), refusal=ignored(launch))
     if key in state.left:
         return replace(launch, plans=(), refusal=state.left[key])
     return launch
-
-
-def _left_over(launch: Launch) -> Refusal:
-    return Refusal(
-        "declined", "declined", launch.path, launch.line, "run apply again and accept the rewrite"
-    )
 
 
 def _key(launch: Launch) -> tuple[int, int]:

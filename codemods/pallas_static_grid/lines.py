@@ -31,9 +31,9 @@ class LineMap:
         """A refusal whose place is in the old text, where it is in the file `path`."""
         return replace(refusal, line=self.line(refusal.line)) if refusal.path == path else refusal
 
-    def launch(self, launch: Launch) -> Launch:
-        """A launch whose dimensions point into the old text."""
-        return replace(launch, dims=tuple(self._dim(dim, launch.path) for dim in launch.dims))
+    def dimensions(self, launch: Launch, later: Launch) -> Launch:
+        """`launch` with the dimensions of `later`, which point into the old text then."""
+        return replace(launch, dims=tuple(self._dim(dim, launch.path) for dim in later.dims))
 
     def _dim(self, dim: Dim, path: str) -> Dim:
         bound = None if dim.bound is None else self._bound(dim.bound, path)

@@ -41,7 +41,8 @@ def rewrite_notes(rewrite: Rewrite) -> list[str]:
     """The lines that a reviewer reads above the diff of a rewrite."""
     lines = [title(rewrite)]
     for plan in rewrite.plans:
-        lines.append(f"  {plan.transform} ({plan.safety}): {one_line(plan.summary)}")
+        label = f"{plan.transform} ({plan.safety}): " if len(rewrite.plans) > 1 else ""
+        lines.append(f"  {label}{one_line(plan.summary)}")
     lines.extend(f"  {line}" for line in chain_notes(rewrite.launch))
     lines.extend(f"  note: {one_line(note)}" for note in rewrite.notes)
     return lines

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pallas_static_grid.analysis.facts import LaunchFacts
 from pallas_static_grid.catalogue import OPT_IN
-from pallas_static_grid.model import EditGroup, Launch, Options, Refusal
+from pallas_static_grid.model import EditGroup, Options, Refusal
 from pallas_static_grid.transforms.base import PlanContext, Transform
 
 _GENERAL = ("no-bound", "not-supported")
@@ -52,28 +52,6 @@ def usable(transforms: Sequence[Transform], options: Options) -> tuple[Transform
         for transform in transforms
         if (transform.name in options.select if options.select else transform.name not in OPT_IN)
         and transform.name not in options.ignore
-    )
-
-
-def nothing_applies(launch: Launch) -> Refusal:
-    """The refusal of a dynamic launch of which no transform says anything."""
-    return Refusal(
-        "not-supported",
-        "no transform covers this form of grid",
-        launch.path,
-        launch.line,
-        "make the grid static by hand, or give its bound with --bound",
-    )
-
-
-def not_selected(launch: Launch, name: str) -> Refusal:
-    """The refusal of a launch that a transform left out would take."""
-    return Refusal(
-        "not-selected",
-        f"{name} applies here, but it is not among the selected transforms",
-        launch.path,
-        launch.line,
-        f"select it with --select {name}",
     )
 
 
