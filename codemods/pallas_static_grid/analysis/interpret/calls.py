@@ -9,6 +9,7 @@ from pallas_static_grid.analysis import tables
 from pallas_static_grid.analysis.interpret import library
 from pallas_static_grid.analysis.interpret.decorators import Decorators
 from pallas_static_grid.analysis.values import (
+    Array,
     Class,
     Const,
     Dict,
@@ -40,6 +41,9 @@ class Calls(Decorators):
             changed = self.list_method(node.func.value.id, node.func.attr, node)
             if changed is not None:
                 return changed
+        updated = self.updated_array(node)
+        if updated is not None:
+            return updated
         func = self.eval(node.func)
         args: list[Value] = []
         starred: Value | None = None
@@ -74,6 +78,39 @@ class Calls(Decorators):
             else:
                 double = Dict((), complete=False)
         return self.call_value(func, args, kwargs, node, starred=starred, double_starred=double)
+
+    def updated_array(self, node: ast.Call) -> Value | None:
+        """`x.at[...].set(...)` and the like: an array as large as `x`."""
+        match node.func:
+            case ast.Attribute(
+                attr="set"
+                | "add"
+                | "subtract"
+                | "multiply"
+                | "mul"
+                | "divide"
+                | "power"
+                | "min"
+                | "max"
+                | "apply",
+                value=ast.Subscript(value=ast.Attribute(attr="at", value=base_node)),
+            ):
+                base = self.eval(base_node)
+            case _:
+                return None
+        if not isinstance(base, Array):
+            return None
+        for part in [*node.args, *(k.value for k in node.keywords)]:
+            self.eval(part)
+        return replace(
+            base,
+            ident=self.new_ident("at"),
+            elem=None,
+            ratio=None,
+            entries=None,
+            dims_of=base.dims_ident,
+            text=self.segment(base_node),
+        )
 
     def call_value(
         self,

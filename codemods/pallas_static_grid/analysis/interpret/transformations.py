@@ -17,6 +17,7 @@ from pallas_static_grid.analysis.values import (
     Function,
     Int,
     Jit,
+    Launcher,
     Partial,
     Trace,
     Transformed,
@@ -79,11 +80,10 @@ class Transformations(Classes):
         if name in {"functools.wraps", "jax.util.wraps"}:
             return External("functools.wraps.decorator")
         if name in tables.TRANSPARENT:
-            return (
-                args[-1]
-                if args and isinstance(args[-1], Function)
-                else (External(name) if not args else None)
-            )
+            if args and isinstance(args[-1], Function | Launcher | Partial | Transformed):
+                return args[-1]
+            # `jax.named_scope(name)` is a decorator whatever the name.
+            return External(name) if not args or name == "jax.named_scope" else None
         return None
 
     def jitted(self, func: Value, kwargs: dict[str, Value], where: ast.AST) -> Value:
