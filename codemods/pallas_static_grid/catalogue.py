@@ -51,15 +51,6 @@ REFUSALS: Mapping[str, RefusalCode] = _by_code(
     (
         # -- the grid itself ------------------------------------------------------------------
         RefusalCode(
-            "unknown-dimension",
-            "Another grid dimension is out of sight",
-            "One dimension of this grid is dynamic, and another one depends on callers or on code "
-            "that was not read. Making only one of them static would not make the launch static, "
-            "so the launch is left alone.",
-            "Scan the whole tree instead of one file, so that the callers are in sight; or make "
-            "the other dimension an int where it is computed.",
-        ),
-        RefusalCode(
             "float-grid",
             "A grid dimension is a float",
             "A Python or NumPy float is refused by Pallas, and a traced float is accepted with a "
@@ -67,20 +58,6 @@ REFUSALS: Mapping[str, RefusalCode] = _by_code(
             "another. No rewrite can know which was meant.",
             "Decide how the value is to be rounded and write it with integers: `pl.cdiv(n, block)` "
             "to cover the tail, `n // block` to drop it.",
-        ),
-        RefusalCode(
-            "symbolic-dimension",
-            "The dimension is symbolic under jax.export",
-            "The shape is a symbolic dimension of `jax.export`: an int while tracing under `jit` "
-            "and dynamic in the exported program. No static bound exists for the exported form.",
-            "Export once per concrete shape, or give the largest size with `--bound`.",
-        ),
-        RefusalCode(
-            "bare-grid",
-            "The grid is a bare traced value instead of a tuple",
-            "`grid=n` with a traced `n` raises before any lowering: Pallas wants a tuple. What the "
-            "launch was meant to do cannot be told from a call that never ran.",
-            "Write `grid=(n,)` and run the tool again.",
         ),
         RefusalCode(
             "callable-not-inlinable",
@@ -100,6 +77,22 @@ REFUSALS: Mapping[str, RefusalCode] = _by_code(
             "(`jnp.log2(8192)` rounds to 12).",
             "Compute the value with integers, for example `(n - 1).bit_length()` for a ceiling "
             "log2 or `math.isqrt(n)`, and check which rounding was meant.",
+        ),
+        RefusalCode(
+            "comment-in-expression",
+            "A comment stands inside the expression to be replaced",
+            "The arithmetic would be written anew as one expression, and a comment inside it would "
+            "be lost. No rewrite loses a comment.",
+            "Move the comment above the statement, then run the tool again.",
+        ),
+        RefusalCode(
+            "grid-name-shared",
+            "The name in the grid is used for something else too",
+            "The dimension is a name that is bound to arithmetic on shapes, and other code than "
+            "grids reads that name, or it is bound in several ways. Making it a Python int there "
+            "could change what the other code computes.",
+            "Compute the grid from shapes under a name of its own, and leave the other name to the "
+            "rest.",
         ),
         # -- the bound ------------------------------------------------------------------------
         RefusalCode(
@@ -163,14 +156,6 @@ REFUSALS: Mapping[str, RefusalCode] = _by_code(
             "it already has.",
         ),
         RefusalCode(
-            "wrapper-changes-arguments",
-            "The launch wrapper does not pass its arguments on unchanged",
-            "This call goes through a function that hands its grid to a Pallas launch but changes "
-            "the grid, the specs or the operands on the way. An edit at this call would not reach "
-            "the launch as written.",
-            "Rewrite the wrapper by hand, or launch directly.",
-        ),
-        RefusalCode(
             "shared-definition",
             "The grid, a spec or the kernel is shared with code that must not change",
             "The edit would change a definition that another launch or another function uses too, "
@@ -217,13 +202,6 @@ REFUSALS: Mapping[str, RefusalCode] = _by_code(
             "Whether dead steps move data or touch live blocks depends on the index maps, and one "
             "of them is imported or built at run time.",
             "Write the index map as a lambda or a function in this file.",
-        ),
-        RefusalCode(
-            "carried-dma",
-            "A DMA is started in one step and awaited in another",
-            "The kernel starts a copy for a later step. A dead step must neither start nor wait, "
-            "and it cannot be shown that the guard keeps the pairs together.",
-            "Test the look-ahead against the live count in the kernel, then run the tool again.",
         ),
         # -- the outputs ----------------------------------------------------------------------
         RefusalCode(
