@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pallas_static_grid.console import coloured, deliver, mention, on_terminal, out_bytes, save, say
 from pallas_static_grid.gitio import identity
@@ -62,9 +63,10 @@ def apply_command(settings: Settings) -> int:
     if settings.interactive:
         from pallas_static_grid.interactive import ask
 
-        run = ask(run, settings)
-    reports = tuple(_write(report, settings) for report in run.reports)
-    written = Run(reports, run.scanned, run.warnings)
+        written = ask(run, settings)
+    else:
+        reports = tuple(_write(report, settings) for report in run.reports)
+        written = replace(run, reports=reports)
     mention(written.reports, written.warnings, settings)
     if settings.patch is not None:
         save(settings.patch, unified.render(written.reports), settings)

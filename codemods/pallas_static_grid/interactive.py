@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from dataclasses import dataclass, field, replace
 
 import click
@@ -80,6 +81,7 @@ class _Session:
     number: int = 0
     everything: bool = False
     over: bool = False
+    pending: deque[str] = field(default_factory=deque)
 
     def file(self, changed: Changed) -> FileReport:
         """Ask about the rewrites of one file."""
@@ -203,21 +205,26 @@ class _Session:
         self.console.print(f"Write this rewrite? [{','.join(KEYS)}] ", end="")
         sys.stdout.flush()
         try:
-            key = _read_key()
+            key = _next_key(self.pending)
         except (KeyboardInterrupt, EOFError):
             key = "q"
         self.console.print(key if key.isprintable() else "")
         return key.lower()
 
 
-def _read_key() -> str:
-    """One key that is not a blank; lines of keys are read one by one where stdin is no terminal."""
+def _next_key(pending: deque[str]) -> str:
+    """The next key that is no blank; keys that were typed together wait in `pending`."""
     while True:
-        key = click.getchar() if sys.stdin.isatty() else sys.stdin.read(1)
-        if key in ("", "\x04"):
+        while pending:
+            key = pending.popleft()
+            if key == "\x04":
+                raise EOFError
+            if not key.isspace():
+                return key
+        typed = click.getchar() if sys.stdin.isatty() else sys.stdin.read(1)
+        if not typed:
             raise EOFError
-        if not key.isspace():
-            return key
+        pending.extend("?" if typed.startswith("\x1b") else typed)  # arrows and the like
 
 
 def _write(state: _File, data: bytes) -> bool:
