@@ -44,6 +44,7 @@ class _Candidate:
     what: str = ""
     in_sight: bool = False
     table: bool = False
+    offset: bool = False
 
 
 def bound_dims(
@@ -62,7 +63,7 @@ def bound_dims(
             out.append(None)
             continue
         if ranges is None:
-            ranges = evidence(site, rank, names, known)
+            ranges = evidence(site, names, relevant_facts(site), counts_of(facts))
         asker = _Asker(facts, axis, value, known, scope, ranges[axis])
         out.append(asker.answer(_given(facts, axis, user)))
     return tuple(out)
@@ -78,6 +79,28 @@ def bound_dim(
 def site_facts(site: LaunchSite) -> Facts:
     """The facts in force at a launch, with those that its blocks imply."""
     return Facts.of(relevant_facts(site), block_sizes(site))
+
+
+def syms_of(value: Value) -> list[Sym]:
+    """A dimension as an integer expression, one for each alternative; empty if one is none."""
+    out: list[Sym] = []
+    for option in options(value):
+        match option:
+            case Int(expr=expr):
+                out.append(expr)
+            case Array(elem=elem) if elem is not None:
+                out.append(elem)
+            case Array(ident=ident, dtype=dtype, ratio=None) if dtype != "float":
+                out.append(Atom(("elem", ident), option.text or "the count", static=False))
+            case _:
+                return []
+    return out
+
+
+def counts_of(facts: LaunchFacts) -> list[Sym | None]:
+    """The grid's entries as expressions, where each is one."""
+    found = [syms_of(value) for value in facts.dims]
+    return [syms[0] if len(syms) == 1 else None for syms in found]
 
 
 def relevant_facts(site: LaunchSite) -> list[Fact]:
@@ -169,21 +192,8 @@ class _Asker:
         texts = [own, *(s.text for s in trace), *more]
         return self.names.render(form, frozenset(_WORD.findall(" ".join(texts))))
 
-    def syms(self) -> list[Sym]:
-        """The dimension as an integer expression, one for each alternative."""
-        out = []
-        for option in options(self.value):
-            match option:
-                case Int(expr=expr):
-                    out.append(expr)
-                case Array(elem=elem) if elem is not None:
-                    out.append(elem)
-                case _:
-                    return []
-        return out
-
     def _by_value(self, unwritten: list[str]) -> list[_Candidate]:
-        syms = self.syms()
+        syms = syms_of(self.value)
         if not syms:
             return []
         whole = syms[0] if len(syms) == 1 else Op("max", tuple(syms))
@@ -251,6 +261,7 @@ class _Asker:
                     piece.what,
                     piece.in_sight,
                     piece.table,
+                    piece.offset,
                 )
             )
         return out
@@ -259,6 +270,7 @@ class _Asker:
         dim = self.facts.launch.dims[self.axis].expression
         return (
             f"`{dim}` never exceeds `{text}`: the original stays within {piece.what}",
+            *((f"no step starts before the beginning of {piece.what}",) if piece.offset else ()),
             *(f"`{self._show(p)}` is at least 1" for p in piece.positive),
         )
 
@@ -278,9 +290,10 @@ class _Asker:
         least = [f for f in forms if not any(self._below(g, f) for g in forms if g != f)]
         order = {form: k for k, form in enumerate(forms)}
 
-        def rank(form: Poly) -> tuple[bool, bool, bool, int, int, int]:
+        def rank(form: Poly) -> tuple[bool, bool, bool, bool, int, int, int]:
             members = groups[form]
             return (
+                all(m.offset for m in members),
                 not any(m.kind == "value" and not m.assumes for m in members),
                 not any(m.in_sight for m in members),
                 not any(m.table for m in members),
@@ -300,7 +313,7 @@ class _Asker:
     def _exceeded(self, form: Poly) -> str | None:
         """A value that the dimension is known to reach and that exceeds a bound."""
         least = to_sym(add(form, number(1)))
-        for sym in self.syms():
+        for sym in syms_of(self.value):
             parts = sym.args if isinstance(sym, Op) and sym.kind == "select" else (sym,)
             for part in parts:
                 for limit in lower(part, self.known, most=4):
@@ -331,7 +344,7 @@ class _Asker:
         if len(every) > MAX_FACTS:
             return ()
         needed: list[Step] = []
-        rank, names = len(self.facts.dims), axis_names(self.facts, len(self.facts.dims))
+        names = axis_names(self.facts, len(self.facts.dims))
         for step in dict.fromkeys(f.step for f in every):
             line = (step.path, step.line)
             rest = [f for f in every if (f.step.path, f.step.line) != line]
@@ -339,7 +352,7 @@ class _Asker:
             scope = Names.at(site.scope, known)
             found = self.found
             if best.kind == "range":
-                found = evidence(site, rank, names, known)[self.axis]
+                found = evidence(site, names, rest, counts_of(self.facts))[self.axis]
             asker = _Asker(self.facts, self.axis, self.value, known, scope, found)
             same = [
                 c
@@ -434,7 +447,7 @@ class _Asker:
 
     def _traced_limit(self) -> str | None:
         """What limits the value where that is no Python int itself."""
-        for sym in self.syms():
+        for sym in syms_of(self.value):
             for gen in poly(sym, self.known).generators():
                 if isinstance(gen, Op) and gen.kind == "min":
                     texts = [a.text for a in gen.args if isinstance(a, Atom) and not a.static]

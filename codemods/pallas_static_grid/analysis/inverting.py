@@ -30,6 +30,8 @@ class Solved:
     form: Poly
     positive: tuple[Sym, ...] = ()
     """Factors that are taken to be at least 1 without proof."""
+    offset: bool = False
+    """Whether an offset of the index is taken to be at least 0 without proof."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,13 @@ def steps_within(
             return _solve(substitute(sym, {here: Num(0)}), limit, counts, facts, natural)
         if natural and _descends(form, here):
             # Counted down from a static start: the last step's index must not be negative.
-            sym, limit, natural = Op("neg", (sym,)), number(0), False
-        found = _solve(sym, limit, here, facts, natural)
+            found = _solve(Op("neg", (sym,)), number(0), here, facts, False)
+            if isinstance(found, Solved) and found.offset:
+                return Unsolved("the index is counted down from a traced value")
+        else:
+            found = _solve(sym, limit, here, facts, natural)
         if isinstance(found, Solved):
-            return Solved(add(found.form, number(1)), found.positive)
+            return Solved(add(found.form, number(1)), found.positive, found.offset)
         return found
     if counts in atoms(sym):
         return _solve(sym, limit, counts, facts, natural)
@@ -104,27 +109,24 @@ def _solve(
         if factor.constant is not None or (high is not None and high < 1):
             return Unsolved("the index falls as the grid index grows")
         taken = (to_sym(factor),)
-    offset = _offset(rest, facts, natural and holder == unknown)
-    if offset is None:
-        return Unsolved("the index starts at an offset that may be negative")
-    room = floor_quotient(subtract(limit, offset), factor, facts)
+    offset = _offset(rest, facts)
+    # The first step's index of a block is the offset alone, and that must not be negative.
+    assumed = offset is None and not (natural and holder == unknown)
+    room = floor_quotient(subtract(limit, offset or number(0)), factor, facts)
     if holder == unknown:
-        return Solved(room, taken)
+        return Solved(room, taken, assumed)
     inner = _unwrap(holder, room, unknown, facts, natural)
     if isinstance(inner, Unsolved):
         return inner
-    return Solved(inner.form, (*taken, *inner.positive))
+    return Solved(inner.form, (*taken, *inner.positive), assumed or inner.offset)
 
 
-def _offset(rest: Poly, facts: Facts, natural: bool) -> Poly | None:
+def _offset(rest: Poly, facts: Facts) -> Poly | None:
     """A static value that the part without the grid index does not fall below."""
     if is_static_poly(rest):
         return rest
     limits = lower(to_sym(rest), facts, most=1)
-    if limits:
-        return limits[0].form
-    # The first step's index is this part alone, and it must not be negative.
-    return number(0) if natural else None
+    return limits[0].form if limits else None
 
 
 def atoms_of_gen(gen: object) -> frozenset[Atom]:
@@ -156,9 +158,9 @@ def _unwrap(
             if holder.kind != "cdiv":
                 limit = add(limit, divisor, number(-1))
             found = _solve(holder.args[0], limit, unknown, facts, False)
-            return found if isinstance(found, Unsolved) else Solved(
-                found.form, (*taken, *found.positive)
-            )
+            if isinstance(found, Unsolved):
+                return found
+            return Solved(found.form, (*taken, *found.positive), found.offset)
         case "max":
             reasons = Unsolved()
             for arg in holder.args:

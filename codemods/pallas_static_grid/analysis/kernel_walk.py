@@ -8,14 +8,14 @@ return, an operand of a `where`) does not count as reached on every step.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from pallas_static_grid.analysis import values
 from pallas_static_grid.analysis.algebra import equal
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.scopes import Scope
-from pallas_static_grid.analysis.symbolic import Atom, Num, Sym, op
+from pallas_static_grid.analysis.symbolic import Atom, Num, Sym, is_static, op
 from pallas_static_grid.analysis.tables import canonical
 from pallas_static_grid.analysis.walk_values import (
     Access,
@@ -40,6 +40,7 @@ from pallas_static_grid.analysis.walk_values import (
     fixed,
 )
 
+Prover = Callable[[Sym, Sym], bool]
 MAX_DEPTH = 12
 MAX_NODES = 60_000
 MAX_UNROLLED = 8
@@ -58,8 +59,14 @@ _OPERATORS: dict[type[ast.operator], str] = {
 class Walk:
     """One walk; `accesses` holds what was touched, in order."""
 
-    def __init__(self, axis_names: Sequence[str | None] = ()) -> None:
+    def __init__(
+        self, axis_names: Sequence[str | None] = (), at_most: Prover | None = None
+    ) -> None:
         self.axis_names = tuple(axis_names)
+        self.at_most = at_most
+        """Whether `a <= b` is known to hold on every step."""
+        self.rounds: list[Sym] = []
+        """Static numbers of rounds of the loops around, not known to be positive."""
         self.accesses: list[Access] = []
         self.always = True
         self.depth = 0
@@ -225,9 +232,31 @@ class Walk:
         if isinstance(iterable, Items) and iterable.items and plain:
             self.assign(node.target, iterable.items[0], env)
             self.block(node.body, env)
+        elif isinstance(iterable, Loop) and plain:
+            for index in self._ends(iterable):
+                before = dict(env.names)
+                self.assign(node.target, Scalar(index), env)
+                self.block(node.body, env)
+                env.names = _merge_names(before, env.names)
+                self.rounds.pop()
         self.assign(node.target, self._element(iterable), env)
         self._sometimes(node.body, env)
         self.block(node.orelse, env)
+
+    def _ends(self, loop: Loop) -> Iterator[Sym]:
+        """The first and the last index of a loop with a static number of rounds.
+
+        While an index is in use, the number is on the list of `rounds`.
+        """
+        low, high = loop.low, loop.high
+        if low is None or high is None or not (is_static(low) and is_static(high)):
+            return
+        count = op("sub", high, low)
+        if isinstance(count, Num) and count.value < 1:
+            return
+        for index in (low, op("sub", high, Num(1))):
+            self.rounds.append(count)
+            yield index
 
     def _element(self, iterable: Thing) -> Thing:
         if isinstance(iterable, Loop):
@@ -413,9 +442,43 @@ class Walk:
                     return Thing()
                 return Constant(same == isinstance(node.ops[0], ast.Is | ast.Eq))
             case operator if isinstance(left, Scalar) and isinstance(right, Scalar):
-                return _compared(operator, left.sym, right.sym)
+                return self._compared(operator, left.sym, right.sym)
             case _:
                 return Thing()
+
+    def _compared(self, operator: ast.cmpop, left: Sym, right: Sym) -> Thing:
+        """A comparison, where it comes out the same on every step."""
+        one = Num(1)
+        match operator:
+            case ast.Lt():
+                below = self._known(op("add", left, one), right, right, left)
+            case ast.GtE():
+                below = self._known(right, left, op("add", left, one), right)
+            case ast.LtE():
+                below = self._known(left, right, op("add", right, one), left)
+            case ast.Gt():
+                below = self._known(op("add", right, one), left, left, right)
+            case ast.Eq() | ast.NotEq():
+                gap = op("sub", left, right)
+                if not isinstance(gap, Num):
+                    return Thing()
+                below = (gap.value == 0) == isinstance(operator, ast.Eq)
+            case _:
+                below = None
+        return Thing() if below is None else Constant(below)
+
+    def _known(self, a: Sym, b: Sym, c: Sym, d: Sym) -> bool | None:
+        """True if `a <= b` is known, False if `c <= d` is."""
+        gaps = (op("sub", a, b), op("sub", c, d))
+        for gap, answer in zip(gaps, (True, False), strict=True):
+            if isinstance(gap, Num) and gap.value <= 0:
+                return answer
+        if self.at_most is not None:
+            if self.at_most(a, b):
+                return True
+            if self.at_most(c, d):
+                return False
+        return None
 
     def look_up(self, name: str, env: Env | None) -> Thing:
         """What a name is, in the running bodies and then where the function was made."""
@@ -538,6 +601,9 @@ class Walk:
             return Thing()
         if ref.role not in ("prefetch", "table"):
             return self.fresh(f"an element of {ref.name}")
+        known = element_of(ref, at)
+        if known is not None:
+            return Scalar(known)
         key = ("read", ref.name, *at)
         return Scalar(Atom(key, f"an element of `{ref.name}`", static=False))
 
@@ -581,11 +647,16 @@ class Walk:
     ) -> None:
         """Note that a ref is read, written or copied."""
         if isinstance(base, View):
-            self.accesses.append(
-                Access(base.ref, base.index, kind, self.always, base.node, base.module)
-            )
-            return
-        self.accesses.append(Access(base, index, kind, self.always, node, module))
+            self.touch_ref(base.ref, base.index, kind, base.node, base.module)
+        else:
+            self.touch_ref(base, index, kind, node, module)
+
+    def touch_ref(
+        self, ref: Ref, index: tuple[Index, ...], kind: str, node: ast.expr, module: ModuleContext
+    ) -> None:
+        """Note an access."""
+        rounds = tuple(dict.fromkeys(r for r in self.rounds if not isinstance(r, Num)))
+        self.accesses.append(Access(ref, index, kind, self.always, node, module, rounds))
 
     def use(self, thing: Thing, kind: str, node: ast.expr, module: ModuleContext) -> None:
         """Note the use of a ref or view that is handed to something that touches it."""
@@ -604,23 +675,33 @@ class Walk:
         if isinstance(func, Method) and isinstance(func.owner, Items | Record):
             _forget_changed(node.func, func, env)
         if isinstance(func, Known) and lazily(func.name):
-            always, self.always = self.always, False
-            args, kwargs = self._arguments(node, env, first_always=always)
-            self.always = always
-        else:
-            args, kwargs = self._arguments(node, env)
+            return self._choice(node, func, env)
+        args, kwargs = self._arguments(node, env)
         return self.apply(func, args, kwargs, node, env)
 
+    def _choice(self, node: ast.Call, func: Known, env: Env) -> Thing:
+        """`where` and its like: what is not chosen may be out of range, it is thrown away."""
+        from pallas_static_grid.analysis.walk_calls import chosen, known_call
+
+        if len(node.args) != 3 or node.keywords:
+            args, kwargs = self._arguments(node, env)
+            return known_call(self, func.name, args, kwargs, node, env)
+        test = self.evaluate(node.args[0], env)
+        taken = chosen(func.name, known_truth(test))
+        parts = [test]
+        for index, arg in enumerate(node.args[1:], 1):
+            always = self.always
+            self.always = always and taken == index
+            parts.append(self.evaluate(arg, env))
+            self.always = always
+        return known_call(self, func.name, tuple(parts), {}, node, env)
+
     def _arguments(
-        self, node: ast.Call, env: Env, first_always: bool | None = None
+        self, node: ast.Call, env: Env
     ) -> tuple[tuple[Thing, ...], dict[str, Thing]]:
         args: list[Thing] = []
-        for index, arg in enumerate(node.args):
-            later = self.always
-            if index == 0 and first_always is not None:
-                self.always = first_always
+        for arg in node.args:
             thing = self.evaluate(arg, env)
-            self.always = later
             if isinstance(arg, ast.Starred):
                 args.extend(thing.items if isinstance(thing, Items) else (Thing(),))
             else:
@@ -682,18 +763,14 @@ class Walk:
         """Call a loop body for its first, its last and any index."""
         if not isinstance(thing, Func):
             return
-        always = self.always
-        known = isinstance(low, Num) and isinstance(high, Num)
-        if known and isinstance(low, Num) and isinstance(high, Num):
-            if low.value >= high.value:
-                return
-            self.call(thing, (Scalar(low), *carry), {})
-            if high.value - low.value > 1:
-                blank = tuple(Thing() for _ in carry)
-                self.call(thing, (Scalar(Num(high.value - 1)), *blank), {})
-            return
-        self.always = False
-        self.call(thing, (self.fresh("a loop index", low), *(Thing() for _ in carry)), {})
+        blank = tuple(Thing() for _ in carry)
+        given = carry
+        for index in self._ends(Loop(low, high)):
+            self.call(thing, (Scalar(index), *given), {})
+            self.rounds.pop()
+            given = blank
+        always, self.always = self.always, False
+        self.call(thing, (self.fresh("a loop index", low), *blank), {})
         self.always = always
 
 
@@ -739,7 +816,7 @@ def outer_value(scope: Scope | None, name: str) -> values.Value | None:
         if not skip and name in scope.names:
             past = [v for v in scope.history.get(name, []) if v is not scope.names[name]]
             if all(_same_value(v, scope.names[name]) for v in past):
-                return scope.names[name]
+                return values.settled(scope.names[name])
             return values.Unknown(f"`{name}` has several values")
         first = False
         scope = scope.parent
@@ -762,6 +839,18 @@ def _same_value(a: values.Value, b: values.Value) -> bool:
             return len(x) == len(y) and all(_same_value(p, q) for p, q in zip(x, y, strict=True))
         case _:
             return False
+
+
+def element_of(ref: Ref, at: tuple[Index, ...]) -> Sym | None:
+    """An element of an operand as the launching code knows it."""
+    match ref.source, at:
+        case values.Array() as array, (Num(place),):
+            entries = array.entries
+            if entries is not None and -len(entries) <= place < len(entries):
+                return entries[place]
+            return Atom(("elem", f"{array.ident}[{place}]"), f"{ref.name}[{place}]", static=False)
+        case _:
+            return None
 
 
 def lengths(array: values.Array) -> tuple[Sym | None, ...] | None:
@@ -873,27 +962,6 @@ def _unary(operator: ast.unaryop, thing: Thing) -> Thing:
         truth = known_truth(thing)
         return Thing() if truth is None else Constant(not truth)
     return Thing()
-
-
-def _compared(operator: ast.cmpop, left: Sym, right: Sym) -> Thing:
-    gap = op("sub", left, right)
-    if not isinstance(gap, Num):
-        return Thing()
-    match operator:
-        case ast.Eq():
-            return Constant(gap.value == 0)
-        case ast.NotEq():
-            return Constant(gap.value != 0)
-        case ast.Lt():
-            return Constant(gap.value < 0)
-        case ast.LtE():
-            return Constant(gap.value <= 0)
-        case ast.Gt():
-            return Constant(gap.value > 0)
-        case ast.GtE():
-            return Constant(gap.value >= 0)
-        case _:
-            return Thing()
 
 
 def _leaves_loop(body: list[ast.stmt]) -> bool:

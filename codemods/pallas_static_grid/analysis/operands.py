@@ -68,6 +68,7 @@ class Received:
     inputs: tuple[Thing, ...]
     outputs: tuple[Thing, ...] | None
     blocked: tuple[Blocked, ...]
+    scratch: tuple[Thing, ...]
     complete: bool
     """Whether the kernel's parameters can be matched with the operands."""
 
@@ -97,7 +98,18 @@ def received(site: LaunchSite, call: OperandCall | None) -> Received:
     for out in outs or ():
         blocked.append(out)
     things = None if outs is None else tuple(ref_of(o) for o in outs)
-    return Received(tables, tuple(inputs), things, tuple(blocked), complete)
+    return Received(tables, tuple(inputs), things, tuple(blocked), scratch_of(site), complete)
+
+
+def scratch_of(site: LaunchSite) -> tuple[Thing, ...]:
+    """The scratch buffers, in order; nothing where they are not given as a list in sight."""
+    arg = site.spec_arg("scratch_shapes")
+    if arg is None or not isinstance(arg.value, values.Tuple):
+        return ()
+    return tuple(
+        Ref(f"scratch {k}", "scratch", array_lengths(v), None, f"scratch {k}")
+        for k, v in enumerate(arg.value.items)
+    )
 
 
 def prefetch_count(site: LaunchSite) -> int | None:

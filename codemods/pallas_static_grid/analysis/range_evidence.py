@@ -7,12 +7,12 @@ and elements that its kernel touches on every step, table entries that either lo
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pallas_static_grid.analysis import values
 from pallas_static_grid.analysis.algebra import Poly, ceil_quotient, number, poly, subtract
-from pallas_static_grid.analysis.intervals import Facts
+from pallas_static_grid.analysis.intervals import Facts, prove_le
 from pallas_static_grid.analysis.inverting import Solved, Unsolved, steps_within
 from pallas_static_grid.analysis.kernel_walk import Walk
 from pallas_static_grid.analysis.modules import ModuleContext
@@ -28,6 +28,7 @@ from pallas_static_grid.analysis.operands import (
     length,
     received,
 )
+from pallas_static_grid.analysis.scopes import Fact
 from pallas_static_grid.analysis.symbolic import Sym, atoms, is_static
 from pallas_static_grid.analysis.values import BlockSpec, LaunchSite, OperandCall, Value, options
 from pallas_static_grid.analysis.walk_values import (
@@ -59,6 +60,8 @@ class Piece:
     """Whether the length is computed in sight (and not just that of some array)."""
     table: bool = False
     """Whether it is a table that is looked up (prefetched)."""
+    offset: bool = False
+    """Whether an offset into it is taken to be at least 0."""
     words: str = ""
     """The code around the evidence, for the names that it uses."""
 
@@ -79,6 +82,8 @@ class _Search:
     rank: int
     names: tuple[str | None, ...]
     facts: Facts
+    inside: Facts
+    """The facts, and that each grid index is below its count."""
     words: str = ""
     """The text of the function that is being walked."""
     pieces: dict[int, list[Piece]] = field(default_factory=dict)
@@ -94,6 +99,7 @@ class _Search:
         natural: bool,
         in_sight: bool = False,
         table: bool = False,
+        rounds: tuple[Sym, ...] = (),
     ) -> None:
         """Draw what follows from one index that must not exceed `limit`."""
         reason, what = saying
@@ -105,11 +111,28 @@ class _Search:
             found = steps_within(index, limit, axis, self.facts, natural=natural)
             if isinstance(found, Solved):
                 step = _step(module, node, reason)
-                words = self.code(step_at)
-                piece = Piece(found.form, step, what, found.positive, in_sight, table, words)
+                positive = (*found.positive, *self.unproven(rounds))
+                piece = Piece(
+                    found.form,
+                    step,
+                    what,
+                    tuple(dict.fromkeys(positive)),
+                    in_sight,
+                    table,
+                    found.offset,
+                    self.code(step_at),
+                )
                 self.pieces.setdefault(axis, []).append(piece)
             elif isinstance(found, Unsolved) and found.why:
                 self.reject(axis, module, node, f"{found.why}, so nothing follows from {what}")
+
+    def unproven(self, rounds: tuple[Sym, ...]) -> tuple[Sym, ...]:
+        """Numbers of rounds that are not known to be at least 1."""
+        return tuple(r for r in rounds if not self.facts.positive(poly(r, self.facts)))
+
+    def at_most(self, a: Sym, b: Sym) -> bool:
+        """Whether `a <= b` on every step."""
+        return prove_le(a, b, self.inside)
 
     def code(self, step_at: tuple[ModuleContext, ast.AST]) -> str:
         """The text of the expression or the line that holds the evidence."""
@@ -129,16 +152,23 @@ def _step(module: ModuleContext, node: ast.AST, reason: str) -> Step:
 
 
 def evidence(
-    site: LaunchSite, rank: int, names: tuple[str | None, ...], facts: Facts
+    site: LaunchSite,
+    names: tuple[str | None, ...],
+    known: Sequence[Fact],
+    counts: Sequence[Sym | None],
 ) -> dict[int, Found]:
     """The evidence by range for each axis of a launch.
 
-    With several calls of a launch in sight, what each of them proves counts.
+    `counts` are the grid's entries where they are integers that can be named. With several calls
+    of a launch in sight, only what each of them proves counts.
     """
+    rank = len(counts)
+    facts = Facts.of(known, block_sizes(site))
+    inside = Facts.of([*known, *_steps_below(site, counts)], block_sizes(site))
     calls: list[OperandCall | None] = [*site.calls] or [None]
     searches = []
     for call in calls:
-        search = _Search(site, rank, names, facts)
+        search = _Search(site, rank, names, facts, inside)
         got = received(site, call)
         _index_maps(search, got)
         _kernel(search, got)
@@ -152,6 +182,17 @@ def evidence(
             if all(any(_alike(p, q) for q in s.pieces.get(axis, [])) for s in searches[1:])
         ]
         out[axis] = Found(tuple(_unique(pieces)), tuple(first.rejected.get(axis, [])))
+    return out
+
+
+def _steps_below(site: LaunchSite, counts: Sequence[Sym | None]) -> list[Fact]:
+    """On every step each grid index is below the number of steps of its axis."""
+    step = _step(site.module, site.node, "the steps of this launch")
+    out = []
+    for axis, count in enumerate(counts):
+        out.append(Fact("lt", step_index(axis), step_count(axis), step))
+        if count is not None:
+            out.append(Fact("lt", step_index(axis), count, step))
     return out
 
 
@@ -182,7 +223,7 @@ def _index_maps(search: _Search, got: Received) -> None:
 
 def _index_map(search: _Search, part: Blocked, spec: BlockSpec, got: Received) -> None:
     assert spec.index_map is not None
-    walk = Walk(search.names)
+    walk = Walk(search.names, search.at_most)
     func = single_function(walk, spec.index_map.value, spec.module)
     if func is None:
         return
@@ -284,7 +325,7 @@ def _kernel(search: _Search, got: Received) -> None:
     arg = search.site.args.get("kernel")
     if arg is None or not got.complete:
         return
-    walk = Walk(search.names)
+    walk = Walk(search.names, search.at_most)
     func = single_function(walk, arg.value, search.site.module)
     if func is None:
         return
@@ -293,6 +334,7 @@ def _kernel(search: _Search, got: Received) -> None:
     args: list[Thing] = [*got.prefetched, *got.inputs]
     if outputs is not None:
         args.extend(outputs)
+        args.extend(got.scratch)
     walk.call(func, tuple(_padded(func, args)), {})
     for access in walk.accesses:
         if access.ref.role in ("prefetch", "table", "in", "out"):
@@ -333,6 +375,7 @@ def _table_access(search: _Search, access: Access) -> None:
             natural=False,
             in_sight=ref.shape is not None,
             table=ref.role in ("prefetch", "table"),
+            rounds=access.positive,
         )
 
 

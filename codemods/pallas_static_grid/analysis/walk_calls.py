@@ -88,6 +88,13 @@ def lazily(name: str) -> bool:
     return name in _SELECTS
 
 
+def chosen(name: str, truth: bool | None) -> int | None:
+    """Which argument of a `where` is taken."""
+    if truth is None:
+        return None
+    return 1 if truth != (name == "lax.select_n") else 2
+
+
 def known_call(
     walk: Walk,
     name: str,
@@ -316,10 +323,9 @@ def _range(args: tuple[Thing, ...]) -> Thing:
         values = range(*numbers)
         if len(values) <= 64:
             return Items(tuple(Scalar(Num(v)) for v in values))
-    low: Sym | None = Num(0)
-    if len(args) > 1:
-        low = limits[0] if len(limits) == len(args) and len(args) == 2 else None
-    return Loop(low, None)
+    if len(limits) != len(args) or len(args) > 2:
+        return Loop(Num(0) if len(args) == 1 else None, None)
+    return Loop(limits[0] if len(args) == 2 else Num(0), limits[-1])
 
 
 def _sym(args: tuple[Thing, ...], index: int) -> Sym | None:

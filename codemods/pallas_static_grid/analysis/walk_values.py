@@ -172,6 +172,8 @@ class Access:
     """Whether it happens on every step."""
     node: ast.expr
     module: ModuleContext
+    positive: tuple[Sym, ...] = ()
+    """`always` holds if these are at least 1 (the rounds of the loops around)."""
 
 
 def grid_axis(atom: Atom) -> int | None:
