@@ -6,6 +6,8 @@
 A session is a fenced block marked `console`: lines that start with `$ ` are commands, `> ` goes on
 with one, and the rest is output. All sessions run one after the other in a copy of fixtures/demo
 that is a repository of its own. A line `...` in shown output stands for any lines.
+
+The first block marked `diff` is the patch of one kernel of the demo, without its head.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+EXAMPLE = "raggedkit/kernels/gated.py"
+DIFF = re.compile(r"^```diff\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -115,6 +119,12 @@ def agrees(shown: str, printed: str) -> bool:
     return re.fullmatch(pattern, printed) is not None
 
 
+def example(folder: Path) -> str:
+    """The hunks that the tool makes for the example."""
+    printed = Shell(folder).run(f"pallas-static-grid diff --quiet {EXAMPLE}")
+    return printed[printed.index("@@ ") :]
+
+
 def run_all(text: str, folder: Path) -> list[tuple[Step, str]]:
     """Every step of a page, with what it prints now."""
     shell = Shell(folder)
@@ -131,17 +141,30 @@ def differences(text: str, folder: Path) -> list[tuple[Step, str]]:
 
 
 def brought_up_to_date(text: str, folder: Path) -> str:
-    """The page with what its commands print now; shown output that agrees stays as it is."""
+    """The page with what its commands print now.
+
+    Shown output that agrees stays as it is, and so does output that leaves lines out.
+    """
     results = iter(run_all(text, folder))
 
     def block(match: re.Match[str]) -> str:
         parts = [
-            step.source + (step.shown if agrees(step.shown, printed) else printed)
+            step.source + (step.shown if _stays(step, printed) else printed)
             for step, printed in (next(results) for _ in steps(match.group(1)))
         ]
         return "```console\n" + "".join(parts) + "```"
 
+    with tempfile.TemporaryDirectory() as other:
+        hunks = example(Path(other))
+    text = DIFF.sub(lambda match: f"```diff\n{hunks}```", text, count=1)
     return BLOCK.sub(block, text)
+
+
+def _stays(step: Step, printed: str) -> bool:
+    if "...\n" in step.shown and not agrees(step.shown, printed):
+        print(f"to be changed by hand:\n{step.source}{printed}", file=sys.stderr)
+        return True
+    return agrees(step.shown, printed)
 
 
 def main(arguments: list[str]) -> int:

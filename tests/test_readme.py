@@ -32,6 +32,12 @@ def test_the_sessions_print_what_is_shown(tmp_path: Path) -> None:
     assert not found, f"run python docs/console.py; now printed:\n{report}"
 
 
+def test_the_example_is_what_the_tool_makes(tmp_path: Path) -> None:
+    module = console()
+    (shown, *_) = module.DIFF.findall(README)
+    assert shown == module.example(tmp_path), "run python docs/console.py"
+
+
 def test_every_shell_block_is_a_session_or_the_two_commands() -> None:
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
     shells = [(kind, text) for kind, text in blocks if kind in ("sh", "bash", "shell", "console")]
