@@ -150,7 +150,8 @@ def _unknown_left(before: Launch, after: Launch) -> Iterator[str]:
     was = {dim.index for dim in before.dims if dim.verdict == "unknown"}
     for dim in after.dims:
         if dim.verdict == "unknown":
-            if dim.index not in was:
+            # A function had no dimensions to judge before it became a tuple.
+            if dim.index not in was and before.grid_kind != "callable":
                 raise BadRewrite(f"grid[{dim.index}] is no longer known to be static or dynamic")
             yield (
                 f"grid[{dim.index}] = {dim.expression} is left as it is: whether it is an int "

@@ -14,6 +14,7 @@ from pallas_static_grid.analysis.values import (
     Array,
     BlockSpec,
     Dict,
+    Function,
     Int,
     OperandCall,
     Partial,
@@ -140,10 +141,39 @@ def _from_operands(
     for index, name in enumerate(plain):
         if not used[name] or index >= len(calls[0].args):
             continue
+        for node in used[name]:
+            _insist_on_operand(place, name, node)
         operand = _operand(place, calls, index, used[name])
         parts |= {node: place.facts.module.segment(operand) for node in used[name]}
         names |= {n.id for n in ast.walk(operand) if isinstance(n, ast.Name)}
     return Standing(parts, frozenset(names))
+
+
+def _insist_on_operand(place: Place, name: str, node: ast.Name) -> None:
+    """Insist that a parameter is no dict of constants which is handed on as a whole."""
+    above = place.parent(node)
+    if isinstance(above, ast.Call) and node in above.args and isinstance(above.func, ast.Name):
+        value = lookup(place.facts.site.scope, above.func.id)
+        for callee in options(value) if value is not None else ():
+            if isinstance(callee, Function) and _takes_keys(callee.node, above.args.index(node)):
+                raise NotInlinable(node, f"`{name}` is handed to a function that reads its keys")
+    elif _key(place, node) is not None or name.startswith("meta"):
+        raise NotInlinable(node, f"`{name}` is used otherwise than by constant keys")
+
+
+def _takes_keys(function: FunctionNode, index: int) -> bool:
+    """Whether a function subscripts its parameter `index` by strings."""
+    arguments = [*function.args.posonlyargs, *function.args.args]
+    if index >= len(arguments):
+        return True
+    return any(
+        isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == arguments[index].arg
+        and isinstance(node.slice, ast.Constant)
+        and isinstance(node.slice.value, str)
+        for node in ast.walk(function)
+    )
 
 
 def _operand(place: Place, calls: list[OperandCall], index: int, nodes: list[ast.Name]) -> ast.expr:
@@ -178,8 +208,23 @@ def _is_path(node: ast.expr) -> bool:
             return False
 
 
+def _is_sum_of_paths(node: ast.expr) -> bool:
+    """Arithmetic on paths and numbers."""
+    match node:
+        case ast.Constant():
+            return True
+        case ast.BinOp(left=left, right=right):
+            return _is_sum_of_paths(left) and _is_sum_of_paths(right)
+        case ast.UnaryOp(operand=operand):
+            return _is_sum_of_paths(operand)
+        case _:
+            return _is_path(node)
+
+
 def _same_shape(values: list[Value]) -> bool:
     arrays = [value for value in values if isinstance(value, Array)]
+    if len(arrays) == len(values) and len({array.dims_ident for array in arrays}) == 1:
+        return True
     if len(arrays) != len(values) or any(array.shape is None for array in arrays):
         return False
     shapes = [array.shape or () for array in arrays]
@@ -323,7 +368,7 @@ def _kernel_keyword(place: Place, key: str) -> str | None:
         for keyword in option.node.keywords:
             if keyword.arg == key:
                 if not isinstance(keyword.value, ast.Constant):
-                    if not _is_path(keyword.value):
+                    if not _is_sum_of_paths(keyword.value):
                         return None
                     for inner in ast.walk(keyword.value):
                         if isinstance(inner, ast.Name):
