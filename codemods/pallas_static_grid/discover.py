@@ -6,7 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from pallas_static_grid import gitio
 from pallas_static_grid.model import Failed, FileReport, Skipped
 from pallas_static_grid.source import unreadable
 
-_LAUNCH = re.compile(
-    rb"pallas_call|GridSpec|\.kernel\b|\bimport\b[^\n]*\bkernel\b|\bimport\s*\([^)]*\bkernel\b"
+_KERNEL = re.compile(
+    rb"\.kernel\b|\bimport\b[^\n]*\bkernel\b|\bimport\s*\([^)]*\bkernel\b"
 )
 _NO_LAUNCH = "no launch"
 _NOTEBOOK = "not rewritten: notebook"
@@ -108,11 +108,38 @@ class _Entry:
 
 
 @dataclass(slots=True)
+class _Places:
+    """Where directories really are, and in which repositories; asked once per directory."""
+
+    real_directories: dict[Path, Path] = field(default_factory=dict)
+    roots: dict[Path, Path | None] = field(default_factory=dict)
+
+    def real(self, file: Path) -> Path:
+        """The file with all links resolved."""
+        if file.is_symlink():
+            return file.resolve()
+        return self.real_directory(file.parent) / file.name
+
+    def real_directory(self, directory: Path) -> Path:
+        """The directory with all links resolved."""
+        if directory not in self.real_directories:
+            self.real_directories[directory] = directory.resolve()
+        return self.real_directories[directory]
+
+    def repository(self, directory: Path) -> Path | None:
+        """The root of the repository that a real directory lies in."""
+        if directory not in self.roots:
+            self.roots[directory] = gitio.repository_root(directory)
+        return self.roots[directory]
+
+
+@dataclass(slots=True)
 class _Walk:
     """One discovery under way."""
 
     cwd: Path
     excludes: Excludes
+    places: _Places = field(default_factory=_Places)
     entries: dict[str, _Entry] = field(default_factory=dict)
     roots: list[Path] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -150,12 +177,12 @@ class _Walk:
             yield from _plain_walk(directory)
             return
         for name in names:
-            path = directory / name
+            path = os.path.join(directory, name)
             if name.endswith((".py", ".ipynb")):
-                if os.path.lexists(path) and not path.is_dir():
-                    yield path
-            elif path.is_dir() and not path.is_symlink():  # a repository in the repository
-                yield from self._files(path)
+                if os.path.lexists(path) and not os.path.isdir(path):
+                    yield Path(path)
+            elif os.path.isdir(path) and not os.path.islink(path):  # a repository inside
+                yield from self._files(Path(path))
 
     def result(self) -> Discovery:
         """Read the files and sort them into candidates and settled ones."""
@@ -176,7 +203,8 @@ class _Walk:
             if candidate.path.endswith(".ipynb"):
                 settled.append(Skipped(candidate.path, _NOTEBOOK, refused=True))
             elif candidate.named or _may_launch(candidate.data, wrappers):
-                candidates.append(candidate)
+                where = self._patch_path(candidate.file)
+                candidates.append(replace(candidate, patch_path=where))
             else:
                 settled.append(Skipped(candidate.path, _NO_LAUNCH))
         return Discovery(
@@ -186,7 +214,7 @@ class _Walk:
     def _each_once(self, settled: list[FileReport]) -> Iterator[tuple[_Entry, Path]]:
         """Every real file once; other ways to it, and ways out of the root, are settled."""
         entries = sorted(self.entries.values(), key=lambda entry: entry.path)
-        real_of = {entry.path: entry.file.resolve() for entry in entries}
+        real_of = {entry.path: self.places.real(entry.file) for entry in entries}
         plain = {real_of[e.path]: e for e in entries if not _through_link(e.file, real_of[e.path])}
         first: dict[Path, _Entry] = dict(plain)
         for entry in entries:
@@ -205,8 +233,8 @@ class _Walk:
                 yield entry, real
 
     def _inside(self, entry: _Entry, real: Path) -> bool:
-        home = entry.file.parent.resolve()
-        root = gitio.repository_root(home)
+        home = self.places.real_directory(entry.file.parent)
+        root = self.places.repository(home)
         allowed = [*self.roots, root if root is not None else home]
         cwd = self.cwd.resolve()
         if root is None and home.is_relative_to(cwd):
@@ -224,7 +252,11 @@ class _Walk:
             return Failed(entry.path, "read", unreadable(error))
         if entry.path.endswith(".ipynb") and b"pallas_call" not in data:
             return Skipped(entry.path, _NO_LAUNCH) if entry.named else None
-        return Candidate(entry.path, real, data, patch_path(real, self.cwd), entry.named)
+        return Candidate(entry.path, real, data, "", entry.named)
+
+    def _patch_path(self, real: Path) -> str:
+        root = self.places.repository(real.parent)
+        return display_path(real, root if root is not None else self.cwd.resolve())
 
 
 def _through_link(file: Path, real: Path) -> bool:
@@ -262,6 +294,8 @@ def _wrapper_modules(files: Sequence[Candidate]) -> re.Pattern[bytes] | None:
 
 
 def _may_launch(data: bytes, wrappers: re.Pattern[bytes] | None) -> bool:
-    if _LAUNCH.search(data):
+    if b"pallas_call" in data or b"GridSpec" in data:
+        return True
+    if b"kernel" in data and _KERNEL.search(data):
         return True
     return wrappers is not None and b"grid" in data and wrappers.search(data) is not None
