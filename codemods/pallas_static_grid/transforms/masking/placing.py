@@ -59,7 +59,7 @@ def _insert(draft: Draft, statement: ast.stmt, texts: list[str]) -> None:
     module = draft.module
     has_def = [text.startswith("def ") for text in texts]
     text = "\n\n".join(texts) if any(has_def) else "\n".join(texts)
-    if has_def[-1]:
+    if has_def[-1] or isinstance(statement, ast.FunctionDef | ast.ClassDef):
         text += "\n"
     if has_def[0] and _needs_gap(draft, statement):
         text = "\n" + text

@@ -33,6 +33,7 @@ from pallas_static_grid.transforms.masking.outputs import OutputPlan, plan_outpu
 from pallas_static_grid.transforms.masking.overflow import check_counts
 from pallas_static_grid.transforms.masking.pins import PinItem, PinPlan, pin_maps
 from pallas_static_grid.transforms.masking.placing import Placement, place
+from pallas_static_grid.transforms.masking.prefetching import to_scalar_prefetch
 from pallas_static_grid.transforms.masking.refusing import refused
 from pallas_static_grid.transforms.masking.wrapper import wrap_kernel
 
@@ -61,12 +62,35 @@ def plan_mask(facts: LaunchFacts, shape: LaunchShape, context: PlanContext) -> E
         free = _without_mask(facts, shape, context)
         if free is not None:
             return free
+    converted = _converted(facts, shape, context, target)
+    if converted is not None:
+        return converted
     choice = _choose(facts, shape, target)
     style = style_of(facts.module, context.line_length)
     draft = _draft(facts, shape, target, choice, style.unit)
     _emit(draft, choice)
     edits = settle(facts.module, draft.edits, style)
     return EditGroup("pad_and_mask", _safety(shape), _summary(draft), edits, tuple(draft.notes))
+
+
+def _converted(
+    facts: LaunchFacts, shape: LaunchShape, context: PlanContext, target: Target
+) -> EditGroup | None:
+    """A first step for TPUs: the grid spec that lets index maps read the live count."""
+    counted = all(shape.counts[axis.index] is not None for axis in shape.axes if axis.dynamic)
+    prefetches = carrier_for(shape, target).kind == "prefetch"
+    if target != "tpu" or prefetches or counted or facts.launch.api != "pallas_call":
+        return None
+    edits = to_scalar_prefetch(facts, shape)
+    if edits is None:
+        return None
+    style = style_of(facts.module, context.line_length)
+    return EditGroup(
+        "pad_and_mask",
+        "safe",
+        "the grid and the specs move into a grid spec with scalar prefetch",
+        settle(facts.module, edits, style),
+    )
 
 
 def _without_mask(
