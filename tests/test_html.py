@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -12,13 +13,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 import report_samples as samples
-from pallas_static_grid.model import Changed, FileReport
+from pallas_static_grid.model import Changed, FileReport, Options
 from pallas_static_grid.render import html, unified
 from pallas_static_grid.render.page.data import chosen
+from pallas_static_grid.run import run_paths
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
     from selenium.webdriver.remote.webelement import WebElement
+
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 # ---- without a browser -------------------------------------------------------------------------
@@ -273,6 +278,26 @@ def test_odd_files(driver: tuple[Chrome, Path], tmp_path: Path, report: Changed)
     after = check_patch(tmp_path / "last", report, page.download())
     assert after != report.before
     assert (after == report.after) == (last == 0)
+
+
+@pytest.mark.browser
+def test_each_rewrite_of_the_demo_alone(driver: tuple[Chrome, Path], tmp_path: Path) -> None:
+    demo = tmp_path / "demo"
+    shutil.copytree(ROOT / "fixtures" / "demo", demo)
+    page = Page(*driver, run_paths((".",), demo, Options()).reports)
+    changed = {report.path: report for report in page.reports if isinstance(report, Changed)}
+    assert len(changed) > 3
+    page.one("#tick-none").click()
+    for tick in page.ticks():
+        article = tick.find_element("xpath", "ancestor::article")
+        report = changed[str(article.get_attribute("data-path"))]
+        tick.send_keys(" ")
+        after = check_patch(demo, report, page.download())
+        compile(after, report.path, "exec")
+        assert after != report.before
+        assert (after == report.after) == (len(report.rewrites) == 1)
+        (demo / report.path).write_bytes(report.before)
+        page.one("#tick-none").click()
 
 
 @pytest.mark.browser
