@@ -7,7 +7,7 @@ only Python ints are left.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pallas_static_grid.analysis.algebra import (
@@ -98,6 +98,15 @@ class Facts:
                     out._keep_equality(left, right, fact.step)
         for size in sizes:
             out._limit(subtract(number(1), poly(size, out)), None)
+        return out
+
+    def assuming(self, positive: Sequence[Poly]) -> Facts:
+        """The same with some more values that are at least 1."""
+        out = Facts(
+            dict(self.equal_to), list(self.at_most), list(self.multiples), 0, dict(self.tops)
+        )
+        for value in positive:
+            out._limit(subtract(number(1), value), None)
         return out
 
     def _limit(self, value: Poly, step: Step | None) -> None:
@@ -352,13 +361,15 @@ class _Move:
 class _Climb:
     """One search for limits of an expression."""
 
-    def __init__(self, facts: Facts, *, assume: bool, every: bool) -> None:
+    def __init__(
+        self, facts: Facts, *, assume: bool, every: bool, budget: int = BUDGET
+    ) -> None:
         self.facts = facts
         self.assume = assume
         """Whether a static divisor may be taken as positive without proof (and said so)."""
         self.every = every
         """Whether static parts may give way too (to compare), or only dynamic ones."""
-        self.budget = BUDGET
+        self.budget = budget
 
     def walk(self, start: Poly) -> Iterator[tuple[Poly, Limit]]:
         """The start and everything above it that is reached, nearest first."""
@@ -585,10 +596,10 @@ def lower(sym: Sym, facts: Facts, *, most: int = 12) -> tuple[Limit, ...]:
     )
 
 
-def prove_le(a: Sym, b: Sym, facts: Facts) -> bool:
+def prove_le(a: Sym, b: Sym, facts: Facts, budget: int = BUDGET) -> bool:
     """Whether `a <= b` is proven."""
     gap = subtract(poly(a, facts), poly(b, facts))
-    for here, _ in _Climb(facts, assume=False, every=True).walk(gap):
+    for here, _ in _Climb(facts, assume=False, every=True, budget=budget).walk(gap):
         high = facts.most(here)
         if high is not None and high <= 0:
             return True

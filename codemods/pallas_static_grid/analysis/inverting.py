@@ -109,6 +109,7 @@ def _solve(
         if factor.constant is not None or (high is not None and high < 1):
             return Unsolved("the index falls as the grid index grows")
         taken = (to_sym(factor),)
+        facts = facts.assuming([factor])
     offset = _offset(rest, facts)
     # The first step's index of a block is the offset alone, and that must not be negative.
     assumed = offset is None and not (natural and holder == unknown)

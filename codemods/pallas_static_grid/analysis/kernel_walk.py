@@ -15,7 +15,7 @@ from pallas_static_grid.analysis import values
 from pallas_static_grid.analysis.algebra import equal
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.scopes import Scope
-from pallas_static_grid.analysis.symbolic import Atom, Num, Sym, is_static, op
+from pallas_static_grid.analysis.symbolic import Atom, Num, Sym, atoms, is_static, op
 from pallas_static_grid.analysis.tables import canonical
 from pallas_static_grid.analysis.walk_values import (
     Access,
@@ -38,9 +38,10 @@ from pallas_static_grid.analysis.walk_values import (
     When,
     Window,
     fixed,
+    grid_axis,
 )
 
-Prover = Callable[[Sym, Sym], bool]
+Prover = Callable[[Sym, Sym, tuple[Sym, ...]], bool]
 MAX_DEPTH = 12
 MAX_NODES = 60_000
 MAX_UNROLLED = 8
@@ -64,7 +65,7 @@ class Walk:
     ) -> None:
         self.axis_names = tuple(axis_names)
         self.at_most = at_most
-        """Whether `a <= b` is known to hold on every step."""
+        """Whether `a <= b` is known to hold on every step, given values that are at least 1."""
         self.rounds: list[Sym] = []
         """Static numbers of rounds of the loops around, not known to be positive."""
         self.accesses: list[Access] = []
@@ -473,12 +474,16 @@ class Walk:
         for gap, answer in zip(gaps, (True, False), strict=True):
             if isinstance(gap, Num) and gap.value <= 0:
                 return answer
-        if self.at_most is not None:
-            if self.at_most(a, b):
+        if self.at_most is not None and self.always and _on_the_step(a, b):
+            rounds = self._unknown_rounds()
+            if self.at_most(a, b, rounds):
                 return True
-            if self.at_most(c, d):
+            if self.at_most(c, d, rounds):
                 return False
         return None
+
+    def _unknown_rounds(self) -> tuple[Sym, ...]:
+        return tuple(dict.fromkeys(r for r in self.rounds if not isinstance(r, Num)))
 
     def look_up(self, name: str, env: Env | None) -> Thing:
         """What a name is, in the running bodies and then where the function was made."""
@@ -655,7 +660,7 @@ class Walk:
         self, ref: Ref, index: tuple[Index, ...], kind: str, node: ast.expr, module: ModuleContext
     ) -> None:
         """Note an access."""
-        rounds = tuple(dict.fromkeys(r for r in self.rounds if not isinstance(r, Num)))
+        rounds = self._unknown_rounds()
         self.accesses.append(Access(ref, index, kind, self.always, node, module, rounds))
 
     def use(self, thing: Thing, kind: str, node: ast.expr, module: ModuleContext) -> None:
@@ -839,6 +844,13 @@ def _same_value(a: values.Value, b: values.Value) -> bool:
             return len(x) == len(y) and all(_same_value(p, q) for p, q in zip(x, y, strict=True))
         case _:
             return False
+
+
+def _on_the_step(*syms: Sym) -> bool:
+    """Whether a comparison is about a grid index and values that the launch knows."""
+    found = frozenset[Atom]().union(*(atoms(s) for s in syms))
+    about = any(grid_axis(atom) is not None for atom in found)
+    return about and all(atom.key[0] not in ("walk", "read") for atom in found)
 
 
 def element_of(ref: Ref, at: tuple[Index, ...]) -> Sym | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -36,7 +37,11 @@ class Project:
         self.roots = tuple(root.resolve() for root in roots)
         self.display = display
         self._reader = reader
+        self.counter = itertools.count()
+        """Numbers for the identities of values, unique in the project."""
         self._cache: dict[Path, ModuleContext | None] = {}
+        self._places: dict[tuple[str, Path | None], Path | None] = {}
+        self._texts: dict[Path, str] = {}
         self._packages: dict[Path, tuple[Path, str]] = {}
 
     def package_of(self, path: Path) -> tuple[Path, str]:
@@ -78,8 +83,14 @@ class Project:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
 
-    def find(self, dotted: str, asking: Path | None) -> ModuleContext | None:
-        """The module `dotted`, if it is in sight of the file `asking`."""
+    def locate(self, dotted: str, asking: Path | None) -> Path | None:
+        """Where the module `dotted` is, if it is in sight of the file `asking`."""
+        key = (dotted, asking.parent if asking is not None else None)
+        if key not in self._places:
+            self._places[key] = self._locate(dotted, asking)
+        return self._places[key]
+
+    def _locate(self, dotted: str, asking: Path | None) -> Path | None:
         tops: list[Path] = []
         if asking is not None:
             top, name = self.package_of(asking.resolve())
@@ -93,8 +104,22 @@ class Project:
         for top in dict.fromkeys(tops):
             for candidate in (top / relative.with_suffix(".py"), top / relative / "__init__.py"):
                 if candidate.is_file() and self._in_sight(candidate, asking):
-                    return self.load(candidate)
+                    return candidate.resolve()
         return None
+
+    def mentions(self, dotted: str, asking: Path | None, word: str) -> bool:
+        """Whether the module `dotted` is in sight and its text holds `word` (nothing is parsed)."""
+        path = self.locate(dotted, asking)
+        if path is None:
+            return False
+        if path not in self._texts:
+            self._texts[path] = self._reader(path) or ""
+        return word in self._texts[path]
+
+    def find(self, dotted: str, asking: Path | None) -> ModuleContext | None:
+        """The module `dotted`, if it is in sight of the file `asking`."""
+        path = self.locate(dotted, asking)
+        return self.load(path) if path is not None else None
 
     def _in_sight(self, candidate: Path, asking: Path | None) -> bool:
         real = candidate.resolve()

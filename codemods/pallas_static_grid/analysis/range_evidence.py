@@ -47,6 +47,10 @@ from pallas_static_grid.analysis.walk_values import (
 from pallas_static_grid.model import Step
 
 
+MAX_COMPARED = 60
+"""How many conditions of a kernel are looked into."""
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """One static limit of the number of steps of an axis, with what proves it."""
@@ -82,8 +86,9 @@ class _Search:
     rank: int
     names: tuple[str | None, ...]
     facts: Facts
-    inside: Facts
+    inside: Sequence[Fact]
     """The facts, and that each grid index is below its count."""
+    compared: dict[tuple[Sym, Sym, tuple[Sym, ...]], bool] = field(default_factory=dict)
     words: str = ""
     """The text of the function that is being walked."""
     pieces: dict[int, list[Piece]] = field(default_factory=dict)
@@ -130,9 +135,15 @@ class _Search:
         """Numbers of rounds that are not known to be at least 1."""
         return tuple(r for r in rounds if not self.facts.positive(poly(r, self.facts)))
 
-    def at_most(self, a: Sym, b: Sym) -> bool:
-        """Whether `a <= b` on every step."""
-        return prove_le(a, b, self.inside)
+    def at_most(self, a: Sym, b: Sym, positive: tuple[Sym, ...]) -> bool:
+        """Whether `a <= b` on every step, given values that are at least 1."""
+        key = (a, b, positive)
+        if key not in self.compared:
+            if len(self.compared) >= MAX_COMPARED:
+                return False
+            facts = Facts.of(self.inside, [*block_sizes(self.site), *positive])
+            self.compared[key] = prove_le(a, b, facts, budget=60)
+        return self.compared[key]
 
     def code(self, step_at: tuple[ModuleContext, ast.AST]) -> str:
         """The text of the expression or the line that holds the evidence."""
@@ -164,7 +175,7 @@ def evidence(
     """
     rank = len(counts)
     facts = Facts.of(known, block_sizes(site))
-    inside = Facts.of([*known, *_steps_below(site, counts)], block_sizes(site))
+    inside = [*known, *_steps_below(site, counts)]
     calls: list[OperandCall | None] = [*site.calls] or [None]
     searches = []
     for call in calls:

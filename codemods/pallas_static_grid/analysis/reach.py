@@ -9,7 +9,9 @@ from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.project import Project
 from pallas_static_grid.analysis.traversal import walk
 
-SEEDS = frozenset({"pallas_call", "GridSpec", "PrefetchScalarGridSpec", "kernel"})
+KERNEL = "pallas.kernel"
+"""What stands for `kernel` of a Pallas module; many other things have that name."""
+SEEDS = frozenset({"pallas_call", "GridSpec", "PrefetchScalarGridSpec", KERNEL})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -32,6 +34,8 @@ class Outline:
     aliases: list[tuple[str, set[str]]]
     """Names that statements bind, with what the bound value mentions."""
     imports: list[ast.ImportFrom]
+    top: set[str]
+    """Identifiers mentioned outside of functions."""
 
 
 def outline(module: ModuleContext) -> Outline:
@@ -42,20 +46,22 @@ def outline(module: ModuleContext) -> Outline:
 
 
 def _outline(tree: ast.AST) -> Outline:
-    out = Outline([], [], [])
+    out = Outline([], [], [], set())
     # Each entry: node, innermost function around it, class it stands in directly.
     stack: list[tuple[ast.AST, Body | None, str | None]] = [(tree, None, None)]
     owners: dict[ast.AST, Body] = {}
+    pallas = _pallas_names(tree, out)
     while stack:
         node, body, cls = stack.pop()
         match node:
             case ast.Name(id=name):
-                if body is not None:
-                    body.mentions.add(name)
+                (out.top if body is None else body.mentions).add(name)
                 continue
-            case ast.Attribute(attr=name):
-                if body is not None:
-                    body.mentions.add(name)
+            case ast.Attribute(attr=name, value=owner):
+                mentions = out.top if body is None else body.mentions
+                mentions.add(name)
+                if name == "kernel" and isinstance(owner, ast.Name) and owner.id in pallas:
+                    mentions.add(KERNEL)
             case ast.alias(name=dotted):
                 if body is not None:
                     body.mentions.add(dotted.split(".")[-1])
@@ -94,6 +100,26 @@ def _outline(tree: ast.AST) -> Outline:
         if owner is not None:
             owner.mentions |= body.mentions
     return out
+
+
+def _pallas_names(tree: ast.AST, out: Outline) -> set[str]:
+    """Names that imports bind to Pallas modules; `kernel` imported by name is noted in `out`."""
+    names: set[str] = set()
+    for node in walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {a.asname or a.name.split(".")[0] for a in node.names if _is_pallas(a.name)}
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                bound = alias.asname or alias.name
+                if _is_pallas(node.module or "") and alias.name == "kernel":
+                    out.aliases.append((bound, {KERNEL}))
+                elif _is_pallas(f"{node.module or ''}.{alias.name}"):
+                    names.add(bound)
+    return names
+
+
+def _is_pallas(dotted: str) -> bool:
+    return "pallas" in dotted or "mosaic" in dotted
 
 
 def _depth(body: Body, owners: dict[ast.AST, Body]) -> int:
@@ -135,17 +161,29 @@ def _closure(found: Outline, known: set[str], *, classes: bool) -> set[str]:
 
 def launching_names(module: ModuleContext) -> set[str]:
     """Names of functions and classes of a module that mention a launch, directly or not."""
-    return _closure(outline(module), set(SEEDS), classes=True) - {"kernel"}
+    return _closure(outline(module), set(SEEDS), classes=True)
 
 
-def relevant_functions(module: ModuleContext, project: Project) -> set[ast.AST]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Reach:
+    """Where launches can be reached in a module."""
+
+    functions: set[ast.AST]
+    at_all: bool
+    """False where not even the top level mentions anything that launches."""
+
+
+def reachable(module: ModuleContext, project: Project) -> Reach:
     """The functions of a module from which a launch can be reached."""
     found = outline(module)
     known = set(SEEDS)
-    for node in found.imports:
-        known |= _imported_launching(module, project, node)
+    # A launch of a wrapper from elsewhere hands it a grid.
+    if "grid" in module.text:
+        for node in found.imports:
+            known |= _imported_launching(module, project, node)
     known = _closure(found, known, classes=True)
-    return {body.node for body in found.bodies if body.mentions & known}
+    functions = {body.node for body in found.bodies if body.mentions & known}
+    return Reach(functions, bool(functions) or bool(found.top & known))
 
 
 def _imported_launching(
@@ -157,6 +195,8 @@ def _imported_launching(
 
     dotted = absolute_name(module, node)
     if not dotted or dotted.split(".")[0] in {"jax", "numpy", "math", "functools"}:
+        return set()
+    if not project.mentions(dotted, module.file, "pallas"):
         return set()
     found = project.find(dotted, module.file)
     if found is None or found is module:

@@ -98,11 +98,14 @@ LAUNCH_FUNCTIONS: dict[str, str] = {
     "plgpu.kernel": "kernel",
     "pltpu.kernel": "kernel",
     "plsc.kernel": "kernel",
+    # Quantizing stand-ins that hand their arguments on.
+    "qwix.pallas.pallas_call": "pallas_call",
 }
 
 # Positional parameters of launch functions and specs, in order.
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "pl.pallas_call": ("kernel", "out_shape"),
+    "qwix.pallas.pallas_call": ("kernel", "out_shape"),
     "pl.kernel": ("kernel", "out_shape"),
     "plgpu.kernel": ("kernel", "out_shape"),
     "pltpu.kernel": ("kernel", "out_shape"),

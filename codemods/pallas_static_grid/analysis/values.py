@@ -7,7 +7,7 @@ syntax nodes and never leave `analysis/`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -166,6 +166,20 @@ class ModuleValue(Value):
     """A module in sight."""
 
     context: ModuleContext
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lazy(Value):
+    """Something that an imported module imports in turn: looked at only if it is asked for."""
+
+    resolve: Callable[[], Value]
+
+
+def settled(value: Value) -> Value:
+    """A value, looked up now if it was put off."""
+    while isinstance(value, Lazy):
+        value = value.resolve()
+    return value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -343,6 +357,7 @@ class LaunchSite:
 
 def options(value: Value) -> Iterator[Value]:
     """The alternatives of a union, or the value itself."""
+    value = settled(value)
     if isinstance(value, Union):
         for option in value.options:
             yield from options(option)

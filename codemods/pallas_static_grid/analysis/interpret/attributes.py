@@ -29,6 +29,7 @@ from pallas_static_grid.analysis.values import (
     Union,
     Unknown,
     Value,
+    settled,
 )
 
 
@@ -54,7 +55,7 @@ class Attributes(Subscripts):
             case ModuleValue():
                 scope = self.module_scope(base.context)
                 if attr in scope.names:
-                    return scope.names[attr]
+                    return settled(scope.names[attr])
                 inner = find_module(self, f"{base.context.name}.{attr}")
                 return ModuleValue(inner) if inner is not None else self.opaque(node)
             case Array():

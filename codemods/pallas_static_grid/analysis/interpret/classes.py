@@ -24,6 +24,7 @@ from pallas_static_grid.analysis.values import (
     Transformed,
     Unknown,
     Value,
+    settled,
 )
 
 
@@ -40,7 +41,7 @@ class Classes(Functions):
                 continue
             seen.add(id(current.node))
             if attr in current.scope.names:
-                return current.scope.names[attr]
+                return settled(current.scope.names[attr])
             for base in current.node.bases:
                 value = self.eval_in(current.scope.parent or current.scope, current.module, base)
                 if isinstance(value, Class):

@@ -78,10 +78,28 @@ def enumerate_(
 
 
 def zip_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
-    if args and all(isinstance(a, Tuple) for a in args):
-        rows = zip(*(a.items for a in args if isinstance(a, Tuple)), strict=False)
+    known = [_listed(a) for a in args]
+    lengths = [len(items) for items in known if items is not None]
+    if lengths:
+        # An argument of unknown length is as long as needed, or the missing pairs are never made.
+        columns = [
+            items if items is not None else [
+                run.element(arg, i, None, node) for i in range(min(lengths))
+            ]
+            for arg, items in zip(args, known, strict=True)
+        ]
+        rows = zip(*columns, strict=False)
         return Tuple(tuple(Tuple(tuple(row)) for row in rows))
     return Sequence(Tuple(tuple(run.iterated(a, node) for a in args)))
+
+
+def _listed(value: Value) -> list[Value] | None:
+    """The elements of a value whose length is in sight."""
+    if isinstance(value, Tuple):
+        return list(value.items)
+    if isinstance(value, Const) and isinstance(value.value, str):
+        return [Const(letter) for letter in value.value]
+    return None
 
 
 def map_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
@@ -166,6 +184,13 @@ def dict_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: a
         if isinstance(value, Dict):
             items.update(dict(value.items))
             complete = value.complete
+        elif isinstance(value, Tuple):
+            pairs = [run.constant_key(p.items[0]) for p in value.items
+                     if isinstance(p, Tuple) and len(p.items) == 2]
+            for pair, key in zip(value.items, pairs, strict=False):
+                if key is not None and isinstance(pair, Tuple):
+                    items[key[0]] = pair.items[1]
+            complete = len(items) == len(value.items)
         else:
             complete = False
     items.update(kwargs)

@@ -35,15 +35,6 @@ class Expressions(Displays):
         finally:
             self.frames.pop()
 
-    @contextmanager
-    def inside(self, module: ModuleContext) -> Iterator[None]:
-        """Evaluate in the top-level scope of a module for a while."""
-        self.frames.append(Frame(self.module_scope(module), module, module.tree, canonical=False))
-        try:
-            yield
-        finally:
-            self.frames.pop()
-
     def remember_closure(self, function: Function) -> None:
         """Keep a function of the module for its canonical run."""
         if function.module is not self.module:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pallas_static_grid.analysis import tables
 from pallas_static_grid.analysis.modules import ModuleContext
-from pallas_static_grid.analysis.values import External, ModuleValue, Unknown, Value
+from pallas_static_grid.analysis.values import (
+    External,
+    Lazy,
+    ModuleValue,
+    Unknown,
+    Value,
+    settled,
+)
 
 if TYPE_CHECKING:
     from pallas_static_grid.analysis.interpret.machine import Machine
@@ -17,10 +26,10 @@ def bind_import(run: Machine, node: ast.Import) -> None:
     """`import a.b.c [as d]`."""
     for alias in node.names:
         if alias.asname:
-            run.bind(run.scope, alias.asname, module_value(run, alias.name))
+            run.bind(run.scope, alias.asname, put_off(run, partial(module_value, run, alias.name)))
         else:
             first = alias.name.split(".")[0]
-            run.bind(run.scope, first, module_value(run, first))
+            run.bind(run.scope, first, put_off(run, partial(module_value, run, first)))
 
 
 def bind_import_from(run: Machine, node: ast.ImportFrom) -> None:
@@ -31,7 +40,26 @@ def bind_import_from(run: Machine, node: ast.ImportFrom) -> None:
             star_import(run, source, node)
             continue
         name = alias.asname or alias.name
-        run.bind(run.scope, name, member(run, source, alias.name, node))
+        run.bind(run.scope, name, put_off(run, partial(member, run, source, alias.name, node)))
+
+
+def put_off(run: Machine, find: Callable[[], Value]) -> Value:
+    """What an import leads to: now in the module that is analysed, else when it is asked for."""
+    module = run.frame.module
+    if module is run.module:
+        return find()
+
+    found: list[Value] = []
+    pending = Unknown("an import that leads back to itself")
+
+    def resolve() -> Value:
+        if not found:
+            found.append(pending)
+            with run.inside(module):
+                found[0] = find()
+        return found[0]
+
+    return Lazy(resolve)
 
 
 def absolute_name(module: ModuleContext, node: ast.ImportFrom) -> str:
@@ -92,7 +120,8 @@ def member(run: Machine, source: str, name: str, node: ast.ImportFrom) -> Value:
 def module_member(run: Machine, module: ModuleContext, name: str) -> Value | None:
     """A global of a module in sight, once its top level ran."""
     scope = run.module_scope(module)
-    return scope.names.get(name)
+    value = scope.names.get(name)
+    return settled(value) if value is not None else None
 
 
 def star_import(run: Machine, source: str, node: ast.ImportFrom) -> None:

@@ -24,9 +24,11 @@ class Interpreter(Loops):
 
     def run(self) -> None:
         """Interpret the module and every function that can reach a launch."""
+        reached = reach.reachable(self.module, self.project)
+        if not reached.at_all:
+            return
         self.module_scope(self.module)
-        relevant = reach.relevant_functions(self.module, self.project)
-        order = reach.callers_first(self.module, relevant)
+        order = reach.callers_first(self.module, reached.functions)
         runs: dict[ast.AST, int] = {}
         seen: dict[ast.AST, object] = {}
         for _ in range(MAX_RUNS):

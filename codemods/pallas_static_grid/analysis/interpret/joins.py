@@ -19,6 +19,7 @@ from pallas_static_grid.analysis.values import (
     Instance,
     Int,
     Launcher,
+    Lazy,
     ModuleValue,
     Partial,
     Sequence,
@@ -29,6 +30,7 @@ from pallas_static_grid.analysis.values import (
     Unknown,
     Value,
     options,
+    settled,
 )
 
 Fresh = Callable[..., Atom]
@@ -72,6 +74,8 @@ def same(a: Value, b: Value) -> bool:
 
 def join(a: Value, b: Value, fresh: Fresh) -> Value:
     """One value that covers both."""
+    if isinstance(a, Lazy) or isinstance(b, Lazy):
+        a, b = settled(a), settled(b)
     if same(a, b):
         return a
     if isinstance(a, Int) and isinstance(b, Int):

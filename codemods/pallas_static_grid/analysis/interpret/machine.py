@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from pallas_static_grid.analysis.interpret.contexts import Context
@@ -28,6 +30,7 @@ from pallas_static_grid.analysis.values import (
     Tuple,
     Unknown,
     Value,
+    settled,
 )
 from pallas_static_grid.model import Step
 
@@ -70,7 +73,8 @@ class Machine:
     def __init__(self, module: ModuleContext, project: Project) -> None:
         self.module = module
         self.project = project
-        self.counter = itertools.count()
+        # Shared, since values of imported modules are kept from one run to the next.
+        self.counter = project.counter
         self.clock = itertools.count()
         self.frames: list[Frame] = []
         self.statements = 0
@@ -149,8 +153,9 @@ class Machine:
             skip = not first and isinstance(scope.node, ast.ClassDef)
             if not skip and name in scope.names and name not in scope.globals_:
                 if first or self.is_running(scope):
-                    return scope.names[name]
+                    return settled(scope.names[name])
                 past = scope.since(name, self.frame.moment) or [scope.names[name]]
+                past = [settled(value) for value in past]
                 return past[0] if len(past) == 1 else self.join_values(past)
             first = False
             scope = scope.parent
@@ -227,6 +232,15 @@ class Machine:
                 return None
             out.append(item.expr.value)
         return out
+
+    @contextmanager
+    def inside(self, module: ModuleContext) -> Iterator[None]:
+        """Evaluate in the top-level scope of a module for a while."""
+        self.frames.append(Frame(self.module_scope(module), module, module.tree, canonical=False))
+        try:
+            yield
+        finally:
+            self.frames.pop()
 
     # --- what the classes above this one define ---------------------------------------------
 

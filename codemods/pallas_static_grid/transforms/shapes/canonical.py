@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from pallas_static_grid.analysis.scopes import Scope
-from pallas_static_grid.analysis.values import External, Value, options
+from pallas_static_grid.analysis.values import External, Value, options, settled
 
 # The short names under which the analysis knows the modules; whether they are NumPy's.
 _OWNERS = {"np": True, "jnp": False}
@@ -18,7 +18,7 @@ def lookup(scope: Scope | None, name: str) -> Value | None:
         if name in scope.names and (inner or not isinstance(scope.node, ast.ClassDef)):
             past = scope.history.get(name, [])
             if inner or len(past) <= 1:
-                return scope.names[name]
+                return settled(scope.names[name])
             return None
         inner = False
         scope = scope.parent
