@@ -46,7 +46,6 @@ from pallas_static_grid.analysis.walk_values import (
 )
 from pallas_static_grid.model import Step
 
-
 MAX_COMPARED = 60
 """How many conditions of a kernel are looked into."""
 
