@@ -168,9 +168,7 @@ def _bound_to_names(function: ast.AST, nodes: list[ast.AST]) -> list[ast.AST]:
 
 def _is_hidden(site: LaunchSite) -> bool:
     """Whether arguments come by `**` from out of sight."""
-    nodes = [site.node, *(spec.node for spec in site.grid_specs())]
-    starred = any(keyword.arg is None for node in nodes for keyword in node.keywords)
-    return starred and site.args.get("out_shape") is None
+    return site.hidden or any(spec.hidden for spec in site.grid_specs())
 
 
 def _code(module: ModuleContext, arg: Arg | None) -> Code | None:

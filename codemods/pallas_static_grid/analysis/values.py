@@ -281,6 +281,8 @@ class GridSpec(Value):
     module: ModuleContext
     kind: str
     args: tuple[tuple[str, Arg], ...]
+    hidden: bool = False
+    """Arguments may come by `*` or `**` from out of sight."""
 
     def arg(self, name: str) -> Arg | None:
         """The argument `name`, if it was given."""
@@ -339,6 +341,8 @@ class LaunchSite:
     wrapper: Function | None = None
     """For api "wrapper": the function that hands the grid on."""
     dims_seen: list[tuple[Value, ...]] = field(default_factory=list)
+    hidden: bool = False
+    """Arguments may come by `*` or `**` from out of sight."""
 
     def grid_specs(self) -> tuple[GridSpec, ...]:
         """The grid spec values that the launch may use."""

@@ -192,7 +192,8 @@ class Calls(Decorators):
         if name in tables.LAUNCH_FUNCTIONS and node is not None:
             return self.launch_call(name, args, kwargs, node, starred, double_starred)
         if name in tables.GRID_SPECS and node is not None:
-            return self.grid_spec_call(name, node, args, kwargs)
+            hidden = starred is not None or double_starred is not None
+            return self.grid_spec_call(name, node, args, kwargs, hidden)
         if name in tables.BLOCK_SPECS and node is not None:
             return self.block_spec_call(name, node, args, kwargs)
         where: ast.AST = node if node is not None else self.frame.node

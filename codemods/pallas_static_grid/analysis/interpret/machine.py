@@ -94,7 +94,6 @@ class Machine:
         self.rules: dict[ast.AST, tuple[Function, str, tuple[int, ...]]] = {}
         self.nondiff: dict[ast.AST, tuple[int, ...]] = {}
         self.star_imports: list[tuple[str, ast.ImportFrom]] = []
-        self.hidden_args: set[ast.AST] = set()
         self.site_runs: dict[ast.AST, int] = {}
         self.spec_scopes: dict[ast.AST, tuple[Scope, ast.AST | None]] = {}
         self.run_id = 0

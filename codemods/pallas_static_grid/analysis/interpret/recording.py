@@ -85,10 +85,12 @@ class Recording(Wrappers):
         node: ast.Call,
         args: list[Value],
         kwargs: dict[str, Value],
+        hidden: bool,
     ) -> Value:
         """`pl.GridSpec(...)` or `pltpu.PrefetchScalarGridSpec(...)`."""
         given = self.call_args(node, tables.PARAMETERS.get(name, ()), args, kwargs)
-        spec = GridSpec(node, self.frame.module, name.rsplit(".", 1)[-1], tuple(given.items()))
+        kind = name.rsplit(".", 1)[-1]
+        spec = GridSpec(node, self.frame.module, kind, tuple(given.items()), hidden)
         if self.frame.module is self.module and "grid" in given:
             known = self.grid_specs.get(node)
             if self.frame.canonical or known is None:
@@ -199,8 +201,7 @@ class Recording(Wrappers):
             site.function_node = home.root
             site.scope = home.scope.snapshot()
             site.args = self.joined_args(site, given) if frame.canonical else dict(given)
-            if hidden:
-                self.hidden_args.add(node)
+            site.hidden = hidden
         if self.handed_in(given):
             self.opaque_sites.add(node)
         self.note_specs(given)
