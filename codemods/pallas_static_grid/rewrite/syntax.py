@@ -157,12 +157,15 @@ def replace_node(module: ModuleContext, node: ast.expr, text: str) -> Edit:
 
 
 def remove_item(text: str, brackets: Brackets, index: int) -> tuple[Edit, ...]:
-    """Remove item `index` with its comma; a line of its own goes as a whole."""
+    """Remove item `index` with its comma; a line of its own goes as a whole, its comment stays."""
     item = brackets.items[index]
     end = _behind(brackets, index)
-    if starts_line(text, item.start) and not text[end : line_end(text, end)].strip():
+    rest = text[end : line_end(text, end)]
+    if starts_line(text, item.start) and not rest.strip():
         start = line_start(text, item.start)
         return (Edit(Span(start, line_end(text, end) + len(newline_of(text))), ""),)
+    if starts_line(text, item.start) and rest.lstrip().startswith("#"):
+        return (Edit(Span(item.start, end + len(rest) - len(rest.lstrip())), ""),)
     if index + 1 < len(brackets.items):
         return (Edit(Span(item.start, brackets.items[index + 1].start), ""),)
     start = item.start if index == 0 else brackets.items[index - 1].end
