@@ -20,6 +20,9 @@ NOTICE = "<!-- Written by docs/generate.py; do not edit. -->\n\n"
 EXAMPLES = {"pad_and_mask": "elementwise"}
 """The fixture that a transform's page shows, where it is not the one with the shortest diff."""
 
+SHOWN = 3
+"""How many fixtures the page of a refusal names."""
+
 
 def pages() -> dict[Path, str]:
     """The generated pages, by path under docs/."""
@@ -99,7 +102,7 @@ def refusal_page(entry: RefusalCode, seen: Mapping[str, list[str]]) -> str:
     """What a code means, what to do, and where the fixtures have it."""
     lines = [f"# {entry.code}", "", f"**{entry.title}.**", "", entry.meaning, ""]
     lines += ["## What to do", "", entry.next_step, ""]
-    cases = seen.get(entry.code, [])
+    cases = seen.get(entry.code, [])[:SHOWN]
     if cases:
         lines += ["## Examples", ""]
         lines += [f"* [`fixtures/{case}`](../../fixtures/{case}/before.py)" for case in cases]

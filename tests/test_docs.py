@@ -56,6 +56,12 @@ def test_one_page_for_each_code_and_transform() -> None:
     assert names == {info.name for info in transforms()}
 
 
+def test_readme_has_every_transform_and_no_other() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    named = re.findall(r"\]\(docs/transforms/(\w+)\.md\)", text)
+    assert named == [info.name for info in transforms()]
+
+
 @pytest.mark.parametrize(
     "page",
     [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))],
