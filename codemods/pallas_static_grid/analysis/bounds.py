@@ -20,7 +20,7 @@ from pallas_static_grid.analysis.kernel_walk import Walk
 from pallas_static_grid.analysis.range_evidence import Found, Piece, block_sizes, evidence
 from pallas_static_grid.analysis.rendering import Names
 from pallas_static_grid.analysis.scopes import Fact, Scope
-from pallas_static_grid.analysis.symbolic import Atom, Op, Sym, is_static
+from pallas_static_grid.analysis.symbolic import Atom, Op, Sym, atoms, is_static
 from pallas_static_grid.analysis.values import Array, Int, LaunchSite, Value, options
 from pallas_static_grid.analysis.walk_values import Env, Ref, Scalar
 from pallas_static_grid.model import Bound, BoundKind, Refusal, Step, UserBound
@@ -341,11 +341,13 @@ class _Asker:
         """The facts without which the bound would not follow."""
         site = self.facts.site
         every = relevant_facts(site)
-        if len(every) > MAX_FACTS:
+        mine = atoms(to_sym(best.form))
+        about = [f.step for f in every if mine & (atoms(f.left) | atoms(f.right))]
+        if len(about) > MAX_FACTS:
             return ()
         needed: list[Step] = []
         names = axis_names(self.facts, len(self.facts.dims))
-        for step in dict.fromkeys(f.step for f in every):
+        for step in dict.fromkeys(about):
             line = (step.path, step.line)
             rest = [f for f in every if (f.step.path, f.step.line) != line]
             known = Facts.of(rest, block_sizes(site))

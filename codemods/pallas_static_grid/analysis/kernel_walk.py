@@ -15,7 +15,7 @@ from pallas_static_grid.analysis import values
 from pallas_static_grid.analysis.algebra import equal
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.scopes import Scope
-from pallas_static_grid.analysis.symbolic import Atom, Num, Sym, atoms, is_static, op
+from pallas_static_grid.analysis.symbolic import Atom, Num, Op, Sym, atoms, is_static, op
 from pallas_static_grid.analysis.tables import canonical
 from pallas_static_grid.analysis.walk_values import (
     Access,
@@ -892,7 +892,7 @@ def merge(one: Thing, other: Thing) -> Thing:
     if one is other:
         return one
     match one, other:
-        case Scalar(sym=a), Scalar(sym=b) if equal(a, b):
+        case Scalar(sym=a), Scalar(sym=b) if a is b or (a == b and not _chooses(a)):
             return one
         case Constant(value=a), Constant(value=b) if a is b:
             return one
@@ -902,6 +902,11 @@ def merge(one: Thing, other: Thing) -> Thing:
             return one
         case _:
             return Thing()
+
+
+def _chooses(sym: Sym) -> bool:
+    """Whether a value is one of two, so that a look-alike may differ."""
+    return isinstance(sym, Op) and (sym.kind == "select" or any(_chooses(a) for a in sym.args))
 
 
 def _merge_names(one: dict[str, Thing], other: dict[str, Thing]) -> dict[str, Thing]:
