@@ -74,6 +74,9 @@ class Int(Value):
 
     expr: Sym
     is_bool: bool = False
+    part: str = ""
+    """Set for a static argument of unknown kind, or a part of one: its text. As a number it is a
+    Python int, but it may be a tuple, a config object or None as well."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -357,6 +360,11 @@ class LaunchSite:
             return self.args[name]
         specs = self.grid_specs()
         return specs[0].arg(name) if len(specs) == 1 else None
+
+
+def is_part(value: Value) -> bool:
+    """Whether a value is a static argument of unknown kind, or a part of one."""
+    return isinstance(value, Int) and bool(value.part)
 
 
 def options(value: Value) -> Iterator[Value]:

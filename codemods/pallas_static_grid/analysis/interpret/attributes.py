@@ -87,6 +87,8 @@ class Attributes(Subscripts):
                     return spec_arg.value
             case Const(value=str()) if attr in {"count", "index", "find", "rfind", "rindex"}:
                 return External("int.bit_length")
+            case Int() if base.part and attr not in {"bit_length", "bit_count"}:
+                return self.part_of(base, self.segment(node), ("field", attr))
             case Int():
                 if attr in {"bit_length", "bit_count"}:
                     return External("int.bit_length")

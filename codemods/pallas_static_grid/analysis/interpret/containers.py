@@ -83,9 +83,9 @@ def zip_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: as
     if lengths:
         # An argument of unknown length is as long as needed, or the missing pairs are never made.
         columns = [
-            items if items is not None else [
-                run.element(arg, i, None, node) for i in range(min(lengths))
-            ]
+            items
+            if items is not None
+            else [run.element(arg, i, None, node) for i in range(min(lengths))]
             for arg, items in zip(args, known, strict=True)
         ]
         rows = zip(*columns, strict=False)
@@ -185,8 +185,11 @@ def dict_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: a
             items.update(dict(value.items))
             complete = value.complete
         elif isinstance(value, Tuple):
-            pairs = [run.constant_key(p.items[0]) for p in value.items
-                     if isinstance(p, Tuple) and len(p.items) == 2]
+            pairs = [
+                run.constant_key(p.items[0])
+                for p in value.items
+                if isinstance(p, Tuple) and len(p.items) == 2
+            ]
             for pair, key in zip(value.items, pairs, strict=False):
                 if key is not None and isinstance(pair, Tuple):
                     items[key[0]] = pair.items[1]

@@ -39,7 +39,7 @@ class Decorators(Transformations):
             and isinstance(value, Function)
         ):
             given = dict(deco.kwargs) if isinstance(deco, Partial) else {}
-            self.nondiff[value.node] = tuple(self.int_list(given.get("nondiff_argnums")) or ())
+            self.nondiff[value.node] = self.nondiff_positions(value, given)
         if isinstance(decorator, ast.Call) and isinstance(value, Function):
             self.parametrised(decorator, value)
         call = decorator if isinstance(decorator, ast.Call) else None

@@ -44,9 +44,16 @@ class Elements(Lengths):
                 return tuple((n, have.get(n, Unknown(f"field `{n}`"))) for n in names)
         return None
 
+    def part_of(self, value: Int, text: str, key: object) -> Int:
+        """A part of a static argument: static as well."""
+        atom = Atom(("part", value.expr, key), text, static=True)
+        return Int(atom, part=text, trace=value.trace)
+
     def element(self, value: Value, index: int, count: int | None, node: ast.AST) -> Value:
         """Element `index` of a value that is unpacked into `count` parts or subscripted."""
         match value:
+            case Int() if value.part:
+                return self.part_of(value, f"{value.part}[{index}]", ("item", index))
             case Tuple():
                 if -len(value.items) <= index < len(value.items):
                     item = value.items[index]
@@ -124,6 +131,8 @@ class Elements(Lengths):
                     if value.items
                     else Unknown("an element of an empty tuple")
                 )
+            case Int() if value.part:
+                return self.part_of(value, f"{value.part}[...]", ("item", next(self.counter)))
             case Sequence():
                 return self.one_of(value.elem)
             case Array():

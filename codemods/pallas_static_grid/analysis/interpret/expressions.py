@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from pallas_static_grid.analysis.interpret.displays import Displays
 from pallas_static_grid.analysis.interpret.machine import Frame

@@ -24,6 +24,7 @@ from pallas_static_grid.analysis.values import (
     Union,
     Unknown,
     Value,
+    is_part,
     options,
 )
 
@@ -53,7 +54,9 @@ class Narrowing(Expressions):
                 self.narrow_options(
                     name,
                     lambda option: (
-                        isinstance(option, _CALLABLE) == outcome or isinstance(option, Unknown)
+                        isinstance(option, _CALLABLE) == outcome
+                        or isinstance(option, Unknown)
+                        or is_part(option)
                     ),
                 )
             case ast.Name(id=name):
@@ -105,7 +108,7 @@ class Narrowing(Expressions):
         kept: list[Value] = []
         for option in options(value):
             none = isinstance(option, Const) and option.value is None
-            if isinstance(option, Unknown):
+            if isinstance(option, Unknown) or is_part(option):
                 kept.append(Const(None, trace=option.trace) if is_none else option)
             elif none == is_none:
                 kept.append(option)
@@ -152,6 +155,7 @@ class Narrowing(Expressions):
             elif (
                 wanted in _KINDS
                 and not isinstance(option, Unknown)
+                and not is_part(option)
                 and (isinstance(option, _KINDS[wanted]) != outcome)
             ):
                 continue

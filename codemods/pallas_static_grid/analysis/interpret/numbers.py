@@ -22,6 +22,7 @@ from pallas_static_grid.analysis.values import (
     Union,
     Unknown,
     Value,
+    is_part,
     options,
 )
 
@@ -69,7 +70,7 @@ def bool_function(run: Expressions, name: str, args: list[Value], node: ast.AST)
 
 def _isinstance(value: Value, kind: Value) -> bool | None:
     name = kind.name if isinstance(kind, External) else None
-    if isinstance(value, Unknown | Union) or name is None:
+    if isinstance(value, Unknown | Union) or is_part(value) or name is None:
         return None
     if name == "int":
         return isinstance(value, Int)
@@ -148,6 +149,8 @@ def reduce_ints(kind: str) -> Callable[..., Value]:
             items = list(args)
         if "default" in kwargs:
             items.append(kwargs["default"])
+        # None among numbers would be an error: what is left is what the function can see.
+        items = [run.taken(item, True) for item in items]
         flat = [o for v in items for o in options(v)]
         if items and all(isinstance(v, Int) for v in items):
             return Int(op(kind, *(v.expr for v in items if isinstance(v, Int))))

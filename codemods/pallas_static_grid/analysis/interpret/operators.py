@@ -23,6 +23,7 @@ from pallas_static_grid.analysis.values import (
     Union,
     Unknown,
     Value,
+    is_part,
     options,
 )
 
@@ -301,12 +302,12 @@ class Operators(Elements):
             equal: bool | None = None
             if isinstance(a, Const) and isinstance(b, Const):
                 equal = a.value == b.value and type(a.value) is type(b.value)
-            elif _is_none(b) and not isinstance(a, Unknown | Union):
+            elif _is_none(b) and not isinstance(a, Unknown | Union) and not is_part(a):
                 equal = False
             elif (
                 isinstance(a, Union)
                 and _is_none(b)
-                and not any(_is_none(o) or isinstance(o, Unknown) for o in a.options)
+                and not any(_is_none(o) or isinstance(o, Unknown) or is_part(o) for o in a.options)
             ):
                 equal = False
             elif (

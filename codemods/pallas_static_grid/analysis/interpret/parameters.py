@@ -233,4 +233,4 @@ def _static_parameter(
 
 
 def _static_int(ident: str, name: str, trace: Trace) -> Int:
-    return Int(Atom(("param", ident), name, static=True), trace=trace)
+    return Int(Atom(("param", ident), name, static=True), part=name, trace=trace)

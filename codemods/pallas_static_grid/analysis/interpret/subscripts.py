@@ -40,6 +40,11 @@ class Subscripts(Operators):
             case Union():
                 parts = [self.subscript(o, index, node) for o in base.options if not _is_none(o)]
                 return self.join_values(parts) if parts else self.unknown_of(node, base)
+            case Int() if base.part:
+                key = self.constant_key(self.eval(index))
+                text = self.segment(node)
+                where = key[0] if key is not None else next(self.counter)
+                return self.part_of(base, text, ("item", where))
             case Tuple() | Sequence():
                 if isinstance(index, ast.Slice):
                     return self.sliced(base, index, node)

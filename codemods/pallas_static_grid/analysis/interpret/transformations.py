@@ -58,8 +58,7 @@ class Transformations(Classes):
         if name in tables.CUSTOM_RULES:
             target = args[0] if args else None
             if isinstance(target, Function):
-                numbers = self.int_list(kwargs.get("nondiff_argnums"))
-                self.nondiff.setdefault(target.node, tuple(numbers or ()))
+                self.nondiff.setdefault(target.node, self.nondiff_positions(target, kwargs))
                 return replace(target, custom_rule=True)
             return Partial(External(name), (), tuple(kwargs.items())) if target is None else target
         if name in tables.TRANSFORMS_TRACED or name in tables.DIFFERENTIATED:
@@ -85,6 +84,17 @@ class Transformations(Classes):
             # `jax.named_scope(name)` is a decorator whatever the name.
             return External(name) if not args or name == "jax.named_scope" else None
         return None
+
+    def nondiff_positions(self, func: Function, kwargs: dict[str, Value]) -> tuple[int, ...]:
+        """The parameters that a custom derivative leaves as they are, by position and name."""
+        spec = func.node.args
+        names = [a.arg for a in [*spec.posonlyargs, *spec.args]]
+        out = list(self.int_list(kwargs.get("nondiff_argnums")) or ())
+        given = kwargs.get("nondiff_argnames")
+        for item in given.items if isinstance(given, Tuple) else (given,):
+            if isinstance(item, Const) and item.value in names:
+                out.append(names.index(str(item.value)))
+        return tuple(out)
 
     def jitted(self, func: Value, kwargs: dict[str, Value], where: ast.AST) -> Value:
         """`jax.jit(func, **kwargs)`."""

@@ -11,6 +11,7 @@ from pallas_static_grid.analysis.interpret.patterns import Patterns
 from pallas_static_grid.analysis.scopes import Scope
 from pallas_static_grid.analysis.values import (
     Arg,
+    Array,
     Function,
     GridSpec,
     Instance,
@@ -30,6 +31,9 @@ class Wrappers(Patterns):
         names: set[str] = set()
         if isinstance(spec, ast.arguments):
             names = {a.arg for a in [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]}
+        if arg is not None and isinstance(arg.value, Array) and self.is_jitted(self.frame.node):
+            # `jit` traced it already: no caller can hand a grid through.
+            return False
         if arg is not None and isinstance(arg.node, ast.Name) and arg.node.id in names:
             return _is_parameter(self.scope, arg.node.id)
         if arg is not None and arg.node is not None:
@@ -40,6 +44,11 @@ class Wrappers(Patterns):
             k.arg is None and isinstance(k.value, ast.Name) and self.is_open_kwargs(k.value.id)
             for k in holder.keywords
         )
+
+    def is_jitted(self, node: ast.AST) -> bool:
+        """Whether a function of the module is jitted where it is defined or wrapped."""
+        known = self.closures.get(node)
+        return node in self.wrapped_jit or (known is not None and known[0].jit is not None)
 
     def owner_of(self, name: str) -> Scope | None:
         """The scope that binds a name, from here outwards."""
