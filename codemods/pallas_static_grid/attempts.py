@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pallas_static_grid.analysis.facts import LaunchFacts
+from pallas_static_grid.analysis.values import Array
 from pallas_static_grid.lines import LineMap
 from pallas_static_grid.model import EditGroup, Launch, Options, Plan, Refusal
-from pallas_static_grid.newlines import fit_newlines
 from pallas_static_grid.reasons import check_failed, described, not_selected, nothing_applies
 from pallas_static_grid.rewrite import edits
 from pallas_static_grid.rewrite.style import style_of
@@ -106,21 +106,20 @@ class Attempts:
         others = [t for t in usable(TRANSFORMS, Options()) if t not in selected]
         group = plan_launch(facts, context, others).group
         if group is None:
-            return nothing_applies(facts.launch)
+            return nothing_applies(facts.launch, bare=isinstance(facts.grid, Array))
         return not_selected(facts.launch, group.transform)
 
     def _apply(self, stage: Stage, group: EditGroup, ordinal: int) -> Stage:
         """The stage after one transform; raises BadRewrite where it is not what it should be."""
-        source = self.stages.source
-        fitted = [fit_newlines(stage.text, edit, source.newline) for edit in group.edits]
-        text = edits.apply(stage.text, fitted)
+        text = edits.apply(stage.text, group.edits)
         if text == stage.text:
             raise BadRewrite(f"{group.transform} changed nothing")
         try:
-            source.encode(text)
+            self.stages.encoded(text)
             after = self.stages.stage(text)
         except UnicodeEncodeError as error:
-            raise BadRewrite(f"the result cannot be written as {source.encoding}") from error
+            encoding = self.stages.source.encoding
+            raise BadRewrite(f"the result cannot be written as {encoding}") from error
         except SyntaxError as error:
             raise BadRewrite(f"the result does not parse: {error}") from error
         if len(after.facts) != len(stage.facts):

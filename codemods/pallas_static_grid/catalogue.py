@@ -132,6 +132,13 @@ REFUSALS: Mapping[str, RefusalCode] = _by_code(
             "summary that `explain PATH:LINE` prints.",
         ),
         RefusalCode(
+            "bare-grid",
+            "The grid is an array by itself",
+            "`pallas_call` takes a tuple of dimensions; a traced value or an array in its place "
+            "raises while the launch is being built.",
+            "Write `grid=(n,)` and run the tool again.",
+        ),
+        RefusalCode(
             "operands-out-of-sight",
             "The launch is never called in sight",
             "The function that `pallas_call` returns is not called in this file, so the live "

@@ -1,49 +1,71 @@
-"""Line ends of edits: new lines get the file's line end, lines that stay keep theirs."""
+"""Line ends: everything works on texts whose lines end at LF; what is written has its own ends."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from difflib import SequenceMatcher
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from pallas_static_grid.model import Edit
+from pallas_static_grid.render.opcodes import opcodes
 from pallas_static_grid.source import split_lines
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-def fit_newlines(text: str, edit: Edit, newline: str) -> Edit:
-    """`edit` with the line ends that belong at its place in `text`.
+@dataclass(frozen=True, slots=True)
+class LineEnds:
+    """The line ends of a text, to be given back to a changed version of it."""
 
-    Transforms write `\\n`. A line that the edit takes over unchanged keeps the end it had; a new
-    one gets the end of the line in which the edit starts, or else `newline`.
-    """
-    if "\n" not in edit.text and "\r" not in edit.text:
-        return edit
-    if "\r" not in text:
-        return edit
-    local = _end_of_line(text, edit.span.start) or newline
-    old = split_lines(edit.span.of(text))
-    new = split_lines(edit.text)
-    old_bodies = [_LINE_END.sub("", line) for line in old]
-    new_bodies = [_LINE_END.sub("", line) for line in new]
-    fitted: list[str] = []
-    for tag, i1, _, j1, j2 in SequenceMatcher(None, old_bodies, new_bodies, False).get_opcodes():
-        for offset in range(j2 - j1):
-            line, body = new[j1 + offset], new_bodies[j1 + offset]
-            end = line[len(body) :]
-            if end and tag == "equal":
-                end = old[i1 + offset][len(body) :] or local
-            elif end:
-                end = local
-            fitted.append(body + end)
-    return replace(edit, text="".join(fitted))
+    plain: str
+    """The text with LF at the end of every line."""
+    ends: tuple[str, ...]
+    """The end of each line ("" of a last line without one); empty where all are LF."""
+
+    @classmethod
+    def of(cls, text: str) -> LineEnds:
+        """Take a text apart."""
+        if "\r" not in text:
+            return cls(text, ())
+        lines = split_lines(text)
+        bodies = [_LINE_END.sub("", line) for line in lines]
+        ends = tuple(line[len(body) :] for line, body in zip(lines, bodies, strict=True))
+        plain = "\n".join(bodies) + ("\n" if ends[-1] else "")
+        return cls(plain, ends)
+
+    def restore(self, text: str) -> str:
+        """`text`, a changed version of `plain`, with line ends that fit the original.
+
+        A line that stayed keeps its end; a new one gets that of the line above it.
+        """
+        used = {end for end in self.ends if end}
+        if not used:
+            return text
+        if len(used) == 1:
+            return text.replace("\n", used.pop())
+        old, new = _bodies(self.plain), _bodies(text)
+        out: list[str] = []
+        for tag, i1, _, j1, j2 in opcodes(old, new):
+            for offset, body in enumerate(new[j1:j2]):
+                line = i1 + offset if tag == "equal" else i1
+                stayed = self.ends[line] if tag == "equal" else ""
+                out.append(body + (stayed or self._near(line)))
+        joined = "".join(out)
+        return joined if text.endswith("\n") else _chop(joined)
+
+    def _near(self, line: int) -> str:
+        """The end of the line above `line`, or of the nearest one that has any."""
+        above = [end for end in self.ends[:line] if end]
+        below = [end for end in self.ends[line:] if end]
+        return above[-1] if above else below[0]
 
 
-def _end_of_line(text: str, position: int) -> str | None:
-    """The line end of the line that holds `position`; of the line above for a last line."""
-    match = _LINE_END.search(text, position)
-    if match is not None:
-        return match[0]
-    ends = _LINE_END.findall(text[:position])
-    return ends[-1] if ends else None
+def _bodies(text: str) -> Sequence[str]:
+    """The lines of a plain text without their ends."""
+    lines = text.split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _chop(text: str) -> str:
+    """`text` without its last line end."""
+    ends = list(_LINE_END.finditer(text))
+    return text[: ends[-1].start()] if ends and ends[-1].end() == len(text) else text

@@ -47,7 +47,7 @@ def examine(
     `chosen` are the launches (counted in source order) that may be rewritten, None for all.
     """
     try:
-        return _Examination(Stages(source, options, project), chosen).report()
+        return _Examination(Stages.of(source, options, project), chosen).report()
     except RecursionError:
         return Failed(source.path, "analyse", "gave up: the source is nested too deeply")
     except MemoryError:
@@ -84,7 +84,7 @@ class _Examination:
             return Skipped(source.path, f"generated ({marker})")
         pragmas = find_pragmas(source.text)
         try:
-            stage = self.stages.stage(source.text)
+            stage = self.stages.original()
         except SyntaxError as error:
             if pragmas.ignore_file is not None:
                 return Skipped(source.path, _file_pragma(pragmas.ignore_file))
@@ -109,16 +109,13 @@ class _Examination:
                 before, stage = stage, made.stage
                 patch = self.stages.diff(before.text, stage.text)
                 shown = replace(launch, dims=made.launch.dims)
-                rewrites.append(
-                    Rewrite(
-                        ordinal, shown, made.plans, before.text, stage.text, made.notes, patch
-                    )
-                )
+                texts = (self.stages.exact(before.text), self.stages.exact(stage.text))
+                rewrites.append(Rewrite(ordinal, shown, made.plans, *texts, made.notes, patch))
         self._pragma_warnings(pragmas)
         listed, notes = self._listed(launches), tuple(self.warnings)
         if not rewrites:
             return Clean(source.path, listed, notes)
-        after = source.encode(stage.text)
+        after = self.stages.encoded(stage.text)
         return Changed(
             source.path, listed, tuple(rewrites), source.data, after, notes, source.patch_path
         )

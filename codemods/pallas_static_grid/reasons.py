@@ -60,8 +60,16 @@ def check_failed(launch: Launch, reason: str) -> Refusal:
     )
 
 
-def nothing_applies(launch: Launch) -> Refusal:
-    """No transform says anything about a dynamic launch."""
+def nothing_applies(launch: Launch, *, bare: bool) -> Refusal:
+    """No transform says anything about a dynamic launch; `bare`: its grid is no tuple at all."""
+    if bare:
+        return Refusal(
+            "bare-grid",
+            f"the grid `{launch.grid}` is an array by itself, which `pallas_call` does not take",
+            launch.path,
+            launch.why[0].line if launch.why else launch.line,
+            f"write it as a tuple, `grid=({launch.grid},)`, and run again",
+        )
     return Refusal(
         "not-supported",
         "no transform covers this form of grid",

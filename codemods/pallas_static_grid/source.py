@@ -10,7 +10,6 @@ import codecs
 import io
 import re
 import tokenize
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,12 +40,6 @@ class Source:
         """The bytes of `text` in this file's encoding."""
         raw = text.encode(self.encoding)
         return codecs.BOM_UTF8 + raw if self.bom else raw
-
-    @property
-    def newline(self) -> str:
-        """The line end that most lines of the file have."""
-        counted = Counter(_LINE_END.findall(self.text))
-        return counted.most_common(1)[0][0] if counted else "\n"
 
 
 def split_lines(text: str) -> list[str]:

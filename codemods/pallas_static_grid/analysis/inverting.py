@@ -10,6 +10,7 @@ from pallas_static_grid.analysis.algebra import (
     exact_quotient,
     floor_quotient,
     generator,
+    is_static_gen,
     is_static_poly,
     make,
     multiply,
@@ -110,10 +111,12 @@ def _solve(
             return Unsolved("the index falls as the grid index grows")
         taken = (to_sym(factor),)
         facts = facts.assuming([factor])
-    offset = _offset(rest, facts)
+    offset, proven = _offset(rest, facts)
     # The first step's index of a block is the offset alone, and that must not be negative.
-    assumed = offset is None and not (natural and holder == unknown)
-    room = floor_quotient(subtract(limit, offset or number(0)), factor, facts)
+    assumed = not proven and not (natural and holder == unknown)
+    if natural and holder == unknown and not proven:
+        offset = number(0)
+    room = floor_quotient(subtract(limit, offset), factor, facts)
     if holder == unknown:
         return Solved(room, taken, assumed)
     inner = _unwrap(holder, room, unknown, facts, natural)
@@ -122,12 +125,17 @@ def _solve(
     return Solved(inner.form, (*taken, *inner.positive), assumed or inner.offset)
 
 
-def _offset(rest: Poly, facts: Facts) -> Poly | None:
-    """A static value that the part without the grid index does not fall below."""
+def _offset(rest: Poly, facts: Facts) -> tuple[Poly, bool]:
+    """What the part without the grid index does not fall below, and whether that is proven.
+
+    Where it is not, it holds if the traced part of it is not negative.
+    """
     if is_static_poly(rest):
-        return rest
+        return rest, True
     limits = lower(to_sym(rest), facts, most=1)
-    return limits[0].form if limits else None
+    if limits:
+        return limits[0].form, True
+    return make(t for t in rest.terms if all(is_static_gen(g) for g in t[0])), False
 
 
 def atoms_of_gen(gen: object) -> frozenset[Atom]:

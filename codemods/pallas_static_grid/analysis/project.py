@@ -20,6 +20,18 @@ def read_text(path: Path) -> str | None:
         return None
 
 
+_GAP = 2
+"""How many folders without `__init__.py` a package may be interrupted by."""
+
+
+def _package_above(folder: Path) -> Path | None:
+    """The nearest package at or above `folder`, across a few namespace folders."""
+    for candidate in (folder, *folder.parents)[: _GAP + 1]:
+        if candidate.parent != candidate and (candidate / "__init__.py").is_file():
+            return candidate
+    return None
+
+
 class Project:
     """The files that may be read for evidence, parsed on demand and kept.
 
@@ -48,10 +60,10 @@ class Project:
         """The directory above the outermost package that holds `path`, and its dotted name."""
         folder = path.parent
         if folder not in self._packages:
-            top, parts = folder, []
-            while (top / "__init__.py").is_file() and top.parent != top:
-                parts.insert(0, top.name)
-                top = top.parent
+            top = folder
+            while (above := _package_above(top)) is not None:
+                top = above.parent
+            parts = folder.relative_to(top).parts
             self._packages[folder] = (top, ".".join(parts))
         top, package = self._packages[folder]
         stem = "" if path.name == "__init__.py" else path.stem
@@ -97,6 +109,8 @@ class Project:
             inside = "." in name or asking.name == "__init__.py"
             if not inside or dotted.split(".")[0] == name.split(".")[0]:
                 tops.append(top)
+            if not (asking.parent / "__init__.py").is_file():
+                tops.append(asking.resolve().parent)
         for root in self.roots:
             tops.extend((root, self.package_of(root / "__init__.py")[0]))
             tops.append(root / "src")

@@ -153,6 +153,8 @@ class Dict(Value):
     items: tuple[tuple[object, Value], ...]
     complete: bool = True
     node: ast.expr | None = None
+    rest: Value | None = None
+    """What the values under other keys are like, where that is known."""
     namespace: bool = False
     """Read by attribute (`SimpleNamespace`) instead of by key."""
 
@@ -193,6 +195,8 @@ class Jit:
     known: bool = True
     """False where the static arguments are given by something out of sight."""
     line: int = 0
+    module: ModuleContext | None = None
+    """Where it is jitted: `line` is in this file."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

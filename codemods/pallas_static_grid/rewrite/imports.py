@@ -46,9 +46,7 @@ class _Binding:
     """`import a.b`: binds `a`, and makes `a.b` available."""
 
 
-def needed(
-    module: ModuleContext, wanted: str, at: ast.AST, *, dotted: bool = True
-) -> Needed:
+def needed(module: ModuleContext, wanted: str, at: ast.AST, *, dotted: bool = True) -> Needed:
     """How the module `wanted` (dotted) is written in the scope of the node `at`.
 
     Reuses the name under which it is imported already, if that name still means it there;

@@ -11,11 +11,15 @@ exactly (`log2`, `sqrt`, a division that truncates operands of unknown sign) is 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
+from pallas_static_grid.analysis.algebra import poly
 from pallas_static_grid.analysis.facts import LaunchFacts
+from pallas_static_grid.analysis.intervals import Facts
 from pallas_static_grid.analysis.launches import grid_argument
 from pallas_static_grid.analysis.modules import ModuleContext
+from pallas_static_grid.analysis.rendering import Names
 from pallas_static_grid.analysis.symbolic import is_static
 from pallas_static_grid.analysis.values import (
     Arg,
@@ -46,26 +50,35 @@ def plan(facts: LaunchFacts, context: PlanContext) -> EditGroup | Refusal | None
     if launch.verdict != "dynamic" or launch.grid_kind not in ("tuple", "opaque"):
         return None
     translator = _translator(facts)
-    made: list[str] = []
     problem: NotExact | Shared | None = None
     for node, value in _entries(facts):
         try:
-            made += _entry(facts, translator, node, value)
+            _entry(facts, translator, node, value)
         except NotArithmetic:
             continue
         except (NotExact, Shared) as error:
             problem = problem or error
-    edits = (*translator.edits.values(), *translator.imports)
     if problem is not None:
         return _refusal(facts, problem)
-    if not edits:
-        return None
-    commented = [edit for edit in translator.edits.values() if _has_comment(facts, edit)]
+    changes = list(translator.edits.values())
+    commented = [edit for edit in changes if _has_comment(facts, edit)]
     if commented:
         return _comment_inside(facts, commented[0])
-    settled = settle(facts.module, edits, style_of(facts.module, context.line_length))
-    summary = "; ".join(made) or "shape arithmetic becomes Python's own"
-    return EditGroup(name, "safe", summary, settled, tuple(translator.notes))
+    if not changes:
+        return None
+    style = style_of(facts.module, context.line_length)
+    edits = settle(facts.module, (*changes, *translator.imports), style)
+    return EditGroup(name, "safe", _summary(facts, changes), edits, tuple(translator.notes))
+
+
+def _summary(facts: LaunchFacts, changes: list[Edit]) -> str:
+    """What becomes what, in the order of the source."""
+    ordered = sorted(changes, key=lambda edit: edit.span)
+    parts = [
+        f"`{_one_line(edit.span.of(facts.module.text))}` becomes `{_one_line(edit.text)}`"
+        for edit in ordered
+    ]
+    return "; ".join(dict.fromkeys(parts))
 
 
 def _translator(facts: LaunchFacts) -> Translator:
@@ -104,34 +117,52 @@ def _named(node: ast.expr, value: Value) -> Iterator[tuple[ast.expr, Value]]:
         yield node, value
 
 
-def _entry(
-    facts: LaunchFacts, translator: Translator, node: ast.expr, value: Value | None
-) -> list[str]:
-    """Translate one entry; returns what to say of it."""
-    before = facts.module.segment(node)
+def _entry(facts: LaunchFacts, translator: Translator, node: ast.expr, value: Value | None) -> None:
+    """Translate one entry; the translator keeps the edits."""
     translator.enter(node)
     text = translator.whole(node) if value is None else _scalar(facts, translator, node, value)
-    if text is None:
-        return []
-    translator.edits[facts.module.span(node)] = replacement(facts.module.span(node), text)
-    return [f"`{_one_line(before)}` becomes `{_one_line(text)}`"]
+    if text is not None:
+        span = facts.module.span(node)
+        translator.edits[span] = replacement(span, text)
 
 
 def _scalar(facts: LaunchFacts, translator: Translator, node: ast.expr, value: Value) -> str | None:
+    """The new text of an entry, or None where the edits of definitions are enough."""
     arrays = [option for option in options(value) if isinstance(option, Array | Float)]
     if all(isinstance(array, Float) for array in arrays):
         # Whether to round up or down is not said.
         raise NotArithmetic
-    host = all(isinstance(array, Array) and array.numpy for array in arrays)
+    trial = translator.fork()
     try:
-        exact = translator.exact(node)
-    except (NotArithmetic, Shared):
-        if host and all(isinstance(a, Array) and _is_integer(a) for a in arrays):
-            return f"int({facts.module.segment(node)})"
-        raise
-    if translator.assumed and not all(_known_static(array) for array in arrays):
-        raise NotArithmetic
+        exact = trial.exact(node)
+        if trial.assumed and not all(map(_known_static, arrays)):
+            raise NotArithmetic
+    except (NotArithmetic, NotExact, Shared) as error:
+        other = _another_way(facts, node, value, arrays, error)
+        if other is None:
+            raise
+        return other
+    translator.join(trial)
     return exact.text if exact.changed else None
+
+
+def _another_way(
+    facts: LaunchFacts,
+    node: ast.expr,
+    value: Value,
+    arrays: list[Array | Float],
+    error: NotArithmetic | NotExact | Shared,
+) -> str | None:
+    """An entry whose expression is not translated: its known value, or `int` of a NumPy scalar."""
+    if isinstance(error, NotExact) and not error.of_signs:
+        return None
+    if all(isinstance(a, Array) and a.numpy and _is_integer(a) for a in arrays):
+        return f"int({facts.module.segment(node)})"
+    if isinstance(value, Array) and value.elem is not None and is_static(value.elem):
+        known = Facts.of(facts.site.scope.facts)
+        words = frozenset(re.findall(r"\w+", facts.module.text))
+        return Names.at(facts.site.scope, known).render(poly(value.elem, known), words)
+    return None
 
 
 def _known_static(value: Value) -> bool:
@@ -141,7 +172,7 @@ def _known_static(value: Value) -> bool:
 def _is_integer(array: Array) -> bool:
     """Whether a NumPy value is one integer."""
     dtype = array.dtype or ""
-    return array.shape == () and (dtype.startswith(("int", "uint")) or _known_static(array))
+    return array.shape in ((), None) and (dtype.startswith(("int", "uint")) or _known_static(array))
 
 
 def _block_sizes(facts: LaunchFacts) -> frozenset[str]:

@@ -140,11 +140,11 @@ def jitted_parameter(
     line = jit.line or getattr(function.node, "lineno", 0)
     if not jit.known:
         reason = f"whether `{name}` of the jitted `{function.name}` is static is out of sight"
-        return Unknown(reason, trace=def_trace(function, reason, line))
+        return Unknown(reason, trace=def_trace(function, reason, line, jit.module))
     reason = (
         f"argument `{name}` of the jitted `{function.name}` (line {line}) "
         f"is not in `static_argnames`"
     )
     return traced(
-        run, value, f"{function.qualname}:{name}", name, def_trace(function, reason, line)
+        run, value, f"{function.qualname}:{name}", name, def_trace(function, reason, line, jit.module)
     )

@@ -220,6 +220,8 @@ def dict_method(name: str) -> Callable[..., Value]:
                 return default
             if base.complete and values:
                 return run.join_values([*values, default])
+            if base.rest is not None:
+                return run.join_values([*values, base.rest, default])
             return run.unknown_of(node, *args[1:])
         if name == "copy":
             return base

@@ -168,8 +168,9 @@ class Displays(Attributes):
 
     def expr_DictComp(self, node: ast.DictComp) -> Value:
         pair = ast.copy_location(ast.Tuple(elts=[node.key, node.value], ctx=ast.Load()), node)
-        self.comprehension(pair, node.generators, node, "list")
-        return Dict((), complete=False)
+        pairs = self.comprehension(pair, node.generators, node, "list")
+        rest = self.element(self.iterated(pairs, node), 1, 2, node)
+        return Dict((), complete=False, rest=rest)
 
     def comprehension(
         self,

@@ -32,6 +32,8 @@ from pallas_static_grid.analysis.values import (
 from pallas_static_grid.model import Step
 
 MAX_DEPTH = 24
+# How many statements are run for a file before its calls are no longer followed.
+MAX_STATEMENTS = 60_000
 # How often a body is entered again before its result is guessed from its other returns.
 MAX_RECURSION = 6
 
@@ -59,6 +61,9 @@ class Functions(Recording):
             for value, source in _given(args, kwargs, starred, double_starred, call):
                 entry = Handed(value, node, call, self.frame, source)
                 self.handed.setdefault(id(value), []).append(entry)
+        if self.statements > MAX_STATEMENTS:
+            reason = f"`{function.name}` is not followed: the file takes too many steps"
+            return Unknown(reason, trace=self.trace(call or node, reason))
         running = sum(frame.scope.node is node for frame in self.frames)
         if running > MAX_RECURSION or len(self.frames) > MAX_DEPTH:
             self.recursed.add(node)
@@ -116,10 +121,15 @@ class Functions(Recording):
         if function.custom_rule:
             self.differentiating = []
         self.frames.append(frame)
+        depth = len(self.frames)
         try:
             for name, value in bound.items():
                 self.bind(scope, name, value)
             self.body(node)
+        except RecursionError:
+            del self.frames[depth:]
+            reason = f"`{function.name}` calls too deeply to be followed"
+            return Unknown(reason, trace=self.trace(call or node, reason))
         finally:
             self.frames.pop()
             self.differentiating = saved
@@ -160,12 +170,10 @@ class Functions(Recording):
         if node is not None and self.frame.module is self.module and self.frame.canonical:
             result = self.spec_wrapper(func, args, kwargs, node, result)
         if func.jit is not None:
-            line = func.jit.line or getattr(func.node, "lineno", 1)
             step = self.step(node or func.node, f"`{func.name}` is jitted: it returns arrays")
             result = traced(
                 self, result, self.new_ident("jit"), func.name, result.trace or Trace(step)
             )
-            assert line is not None
         if node is not None and not isinstance(func.node, ast.Lambda):
             where = self.step(node, f"this calls `{func.name}`")
             result = _under(result, where)

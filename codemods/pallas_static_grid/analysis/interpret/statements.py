@@ -26,7 +26,6 @@ from pallas_static_grid.analysis.values import (
     Value,
 )
 
-MAX_STATEMENTS = 400_000
 
 
 class Statements(Calls):
@@ -39,8 +38,6 @@ class Statements(Calls):
     def statement(self, node: ast.stmt) -> bool:
         """Run one statement; False if control does not go on after it."""
         self.statements += 1
-        if self.statements > MAX_STATEMENTS:
-            raise RecursionError("the file takes too many steps to analyse")
         handler = getattr(self, "stmt_" + type(node).__name__, None)
         if handler is None:
             return True
@@ -118,7 +115,8 @@ class Statements(Calls):
             items = {**dict(base.items), key.value: value}
             self.scope.names[name] = replace(base, items=tuple(items.items()), node=None)
         elif isinstance(base, Dict):
-            self.scope.names[name] = replace(base, complete=False, node=None)
+            rest = value if base.rest is None else self.join_values([base.rest, value])
+            self.scope.names[name] = replace(base, complete=False, node=None, rest=rest)
         elif isinstance(base, Tuple | Sequence):
             elem = Unknown(f"an element of `{name}` is assigned", trace=base.trace)
             at = key.expr.value if isinstance(key, Int) and isinstance(key.expr, Num) else None
@@ -130,6 +128,12 @@ class Statements(Calls):
                 new = list(base.items)
                 new[at] = value
                 self.scope.names[name] = replace(base, items=tuple(new), nodes=())
+            elif isinstance(base, Tuple) and base.items:
+                joined = tuple(self.join_values([item, value]) for item in base.items)
+                self.scope.names[name] = replace(base, items=joined, nodes=())
+            elif isinstance(base, Sequence):
+                joined_elem = self.join_values([base.elem, value])
+                self.scope.names[name] = Sequence(joined_elem, trace=base.trace)
             else:
                 self.scope.names[name] = Sequence(elem, trace=base.trace)
         changed = self.scope.names.get(name, Unknown(f"`{name}` is changed"))

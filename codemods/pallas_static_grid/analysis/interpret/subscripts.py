@@ -70,6 +70,8 @@ class Subscripts(Operators):
                 found = dict(base.items).get(key[0]) if key is not None else None
                 if found is not None:
                     return found
+                if found is None and base.rest is not None:
+                    return self.join_values([v for _, v in base.items] + [base.rest])
                 if found is None and base.items and base.complete and key is None:
                     return self.join_values([v for _, v in base.items])
             case Array():

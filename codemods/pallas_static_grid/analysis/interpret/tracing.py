@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.symbolic import Atom
 from pallas_static_grid.analysis.values import (
     Array,
@@ -216,7 +217,11 @@ def generalize(run: Expressions, value: Value, ident: str, text: str) -> Value:
             return value
 
 
-def def_trace(function: Function, reason: str, line: int = 0) -> Trace:
-    line = line or getattr(function.node, "lineno", 1)
-    module = function.module
+def def_trace(
+    function: Function, reason: str, line: int = 0, module: ModuleContext | None = None
+) -> Trace:
+    """A chain that ends at a function, or at the line (of `module`) that says what it is."""
+    if not line:
+        line, module = getattr(function.node, "lineno", 1), function.module
+    module = module or function.module
     return Trace(Step(module.path, line, module.line_text(line), reason))

@@ -107,7 +107,7 @@ class Transformations(Classes):
             return Transformed("jit", func)
         names = self.static_names(inner, kwargs)
         line = getattr(where, "lineno", 0)
-        jit = Jit(names or frozenset(), names is not None, line)
+        jit = Jit(names or frozenset(), names is not None, line, self.frame.module)
         if isinstance(func, Function):
             if (
                 where is not func.node
@@ -125,7 +125,7 @@ class Transformations(Classes):
             return replace(func, jit=jit)
         assert isinstance(func, Partial)
         given = _partial_names(func, inner)
-        jit = Jit(jit.static_names | given, jit.known, line)
+        jit = Jit(jit.static_names | given, jit.known, line, self.frame.module)
         return replace(func, func=replace(inner, jit=jit))
 
     def static_names(self, func: Function, kwargs: dict[str, Value]) -> frozenset[str] | None:

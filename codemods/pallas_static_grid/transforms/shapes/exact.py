@@ -12,10 +12,12 @@ ATOM, POWER, UNARY, TIMES, PLUS, COMPARE, CHOICE = range(7)
 class NotExact(Exception):
     """The expression has no exact integer form; `node` is the part that has none."""
 
-    def __init__(self, node: ast.expr, reason: str) -> None:
+    def __init__(self, node: ast.expr, reason: str, *, of_signs: bool = False) -> None:
         super().__init__(reason)
         self.node = node
         self.reason = reason
+        self.of_signs = of_signs
+        """Only because the operands may be negative as far as the expression tells."""
 
 
 class NotArithmetic(Exception):

@@ -76,6 +76,16 @@ class Translator:
         self.scope = self._scope_of(node)
         self.assumed = False
 
+    def fork(self) -> Translator:
+        """A translator for one entry, whose edits count only if it is joined again."""
+        return Translator(self.module, self.scope, self.bindings, self.positive)
+
+    def join(self, other: Translator) -> None:
+        """Take over what another translator collected."""
+        self.edits.update(other.edits)
+        self.notes.update(other.notes)
+        self.imports.extend(other.imports)
+
     def _scope_of(self, node: ast.AST) -> Scope | None:
         """The scope in which `node` is evaluated, as far as it is known."""
         around = enclosing(self.module.tree, node)[-1]
@@ -430,6 +440,7 @@ class Translator:
                 node,
                 f"`{name}` rounds towards zero, Python's division down, and nothing in sight says "
                 "that the operands are not negative",
+                of_signs=True,
             )
 
     # --- rounding and reducing
@@ -456,6 +467,7 @@ class Translator:
                 node,
                 "a conversion to int rounds towards zero, Python's division down, and nothing in "
                 "sight says that the operands are not negative",
+                of_signs=True,
             )
         self.notes.setdefault(FLOAT64 if self._is_host(node) else FLOAT32)
         return binary("//", inner.top, inner.bottom)
@@ -556,13 +568,11 @@ class Translator:
                 edits[self.module.span(statement)] = replacement(
                     self.module.span(statement), made.text
                 )
-        edits.update(inner.edits)
-        if edits and not self.bindings.helper_only_for_grids(callee.node):
+        inner.edits.update(edits)
+        if inner.edits and not self.bindings.helper_only_for_grids(callee.node):
             assert isinstance(node.func, ast.Name)
             raise Shared(node.func)
-        self.edits.update(edits)
-        self.notes.update(inner.notes)
-        self.imports.extend(inner.imports)
+        self.join(inner)
 
     # --- names
 
@@ -634,6 +644,10 @@ class Translator:
 
     def _may_stand_in(self, definition: Definition, node: ast.Name) -> bool:
         """Whether the definition's expression means the same where the name is read."""
+        module_level = self.bindings.binder(node, node.id) is self.module.tree
+        if module_level and self._is_host(definition.value):
+            # `int(NAME)` says more than a copy of the constant's value.
+            return False
         names = {n.id for n in ast.walk(definition.value) if isinstance(n, ast.Name)}
         here = set(enclosing(self.module.tree, node))
         return (
