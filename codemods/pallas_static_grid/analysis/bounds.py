@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from pallas_static_grid.analysis import values
 from pallas_static_grid.analysis.algebra import Poly, add, number, poly, to_sym
+from pallas_static_grid.analysis.branches import dynamic_branch
 from pallas_static_grid.analysis.facts import LaunchFacts
 from pallas_static_grid.analysis.intervals import Facts, Limit, lower, prove_le, upper
 from pallas_static_grid.analysis.kernel_walk import Walk
@@ -74,6 +75,24 @@ def bound_dim(
 ) -> Bound | Refusal | None:
     """The bound of one dimension, or why there is none."""
     return bound_dims(facts, user)[axis]
+
+
+def bound_forms(facts: LaunchFacts) -> dict[int, Poly]:
+    """The bounds of a launch in normal form, by dimension; those that the source itself gives."""
+    site = facts.site
+    known = site_facts(site)
+    ranges = evidence(
+        site, axis_names(facts, len(facts.dims)), relevant_facts(site), counts_of(facts)
+    )
+    scope = Names.at(site.scope, known)
+    out: dict[int, Poly] = {}
+    for dim, value in zip(facts.launch.dims, facts.dims, strict=True):
+        if dim.bound is not None:
+            asker = _Asker(facts, dim.index, value, known, scope, ranges[dim.index])
+            form = asker.form_of(dim.bound.expression)
+            if form is not None:
+                out[dim.index] = form
+    return out
 
 
 def site_facts(site: LaunchSite) -> Facts:
@@ -177,11 +196,16 @@ class _Asker:
         if given is not None:
             return self._with_user(given, best, candidates)
         if best is None:
-            return self._none(unwritten)
+            return self._by_branch() or self._none(unwritten)
         against = self._exceeded(best.form)
         if against is not None:
             return self._contradiction(best.text, against)
         return self._bound(best, candidates)
+
+    def form_of(self, text: str) -> Poly | None:
+        """The candidate that is written as `text`."""
+        candidates = [*self._by_value([]), *self._by_range([])]
+        return next((c.form for c in candidates if c.text == text), None)
 
     # --- evidence ----------------------------------------------------------------------------
 
@@ -336,6 +360,27 @@ class _Asker:
                 steps.append(step)
         steps[len(best.steps) : len(best.steps)] = self._facts_behind(best)
         return Bound(best.text, best.kind, tuple(steps), best.assumes)
+
+    def _by_branch(self) -> Bound | None:
+        """A bound where only one branch of an `if` makes the dimension dynamic."""
+        static = [o for o in options(self.value) if isinstance(o, Int) and is_static(o.expr)]
+        traced = [o for o in options(self.value) if isinstance(o, Array)]
+        given = dynamic_branch(self.facts, self.axis)
+        if given is None or len(static) != 1 or len(traced) != 1:
+            return None
+        other = self.write(poly(static[0].expr, self.known))
+        site, names = self.facts.site, axis_names(self.facts, len(self.facts.dims))
+        counts = counts_of(self.facts)
+        counts[self.axis] = next(iter(syms_of(traced[0])), None)
+        found = evidence(site, names, relevant_facts(site), counts, given)[self.axis]
+        asker = _Asker(self.facts, self.axis, traced[0], self.known, self.names, found)
+        candidates = [*asker._by_value([]), *asker._by_range([])]
+        best = asker._tightest(candidates)
+        if best is None or other is None or asker._exceeded(best.form) is not None:
+            return None
+        one, two = (best.text, other) if given.truth else (other, best.text)
+        whole = replace(best, text=f"{one} if {given.name} else {two}")
+        return asker._bound(whole, [whole, *(c for c in candidates if c is not best)])
 
     def _facts_behind(self, best: _Candidate) -> tuple[Step, ...]:
         """The facts without which the bound would not follow."""

@@ -24,6 +24,7 @@ from pallas_static_grid.analysis.walk_values import (
     Env,
     Func,
     FunctionNode,
+    Given,
     Index,
     Items,
     Known,
@@ -61,9 +62,13 @@ class Walk:
     """One walk; `accesses` holds what was touched, in order."""
 
     def __init__(
-        self, axis_names: Sequence[str | None] = (), at_most: Prover | None = None
+        self,
+        axis_names: Sequence[str | None] = (),
+        at_most: Prover | None = None,
+        given: Given | None = None,
     ) -> None:
         self.axis_names = tuple(axis_names)
+        self.given = given
         self.at_most = at_most
         """Whether `a <= b` is known to hold on every step, given values that are at least 1."""
         self.rounds: list[Sym] = []
@@ -437,7 +442,7 @@ class Walk:
             case ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq() if isinstance(right, Constant):
                 if isinstance(left, Constant):
                     same = left.value is right.value or left.value == right.value
-                elif right.value is None and isinstance(left, Ref | Items | Record | Scalar | Func):
+                elif right.value is None and _is_something(left):
                     same = False
                 else:
                     return Thing()
@@ -491,6 +496,10 @@ class Walk:
             if name in env.names:
                 return env.names[name]
             if env.parent is None:
+                given = self.given
+                if given is not None and name == given.name:
+                    if _owner(env.scope, name) is given.node:
+                        return Constant(given.truth)
                 value = outer_value(env.scope, name)
                 if value is not None:
                     return self.from_value(value, env.module, name)
@@ -811,6 +820,22 @@ def partial(inner: Thing, args: tuple[Thing, ...], kwargs: dict[str, Thing]) -> 
     if isinstance(inner, Func | Known):
         return replace(inner, args=(*inner.args, *args), kwargs={**inner.kwargs, **kwargs})
     return Thing()
+
+
+def _is_something(thing: Thing) -> bool:
+    """Whether a thing is certainly not None."""
+    if isinstance(thing, Ref):
+        return not thing.optional
+    return isinstance(thing, Items | Record | Scalar | Func)
+
+
+def _owner(scope: Scope | None, name: str) -> ast.AST | None:
+    """The function in whose body a name is bound, as seen from `scope`."""
+    while scope is not None:
+        if name in scope.names:
+            return scope.node
+        scope = scope.parent
+    return None
 
 
 def outer_value(scope: Scope | None, name: str) -> values.Value | None:

@@ -177,11 +177,16 @@ def thing_of(value: Value, name: str, role: str) -> Thing:
             return Record(things, tuple(things.values()))
         case values.Dict(items=items) if value.complete:
             return Record({str(k): thing_of(v, f'{name}["{k}"]', role) for k, v in items})
+        case values.Union():
+            some = [o for o in options(value) if not is_none(o)]
+            if len(some) == 1 and isinstance(some[0], Array):
+                return Ref(name, role, lengths(some[0]), some[0], name, optional=True)
+            return Ref(name, role, None, None, name, optional=True)
         case values.Unknown(ident=ident) if ident:
             array = sightless(ident, name)
-            return Ref(name, role, None, array, name)
+            return Ref(name, role, None, array, name, optional=True)
         case _:
-            return Ref(name, role, None, None, name)
+            return Ref(name, role, None, None, name, optional=True)
 
 
 def sightless(ident: str, name: str) -> Array:

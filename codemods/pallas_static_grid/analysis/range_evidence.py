@@ -34,6 +34,7 @@ from pallas_static_grid.analysis.values import BlockSpec, LaunchSite, OperandCal
 from pallas_static_grid.analysis.walk_values import (
     Access,
     Func,
+    Given,
     Index,
     Items,
     Ref,
@@ -87,6 +88,7 @@ class _Search:
     facts: Facts
     inside: Sequence[Fact]
     """The facts, and that each grid index is below its count."""
+    given: Given | None = None
     compared: dict[tuple[Sym, Sym, tuple[Sym, ...]], bool] = field(default_factory=dict)
     words: str = ""
     """The text of the function that is being walked."""
@@ -166,6 +168,7 @@ def evidence(
     names: tuple[str | None, ...],
     known: Sequence[Fact],
     counts: Sequence[Sym | None],
+    given: Given | None = None,
 ) -> dict[int, Found]:
     """The evidence by range for each axis of a launch.
 
@@ -178,7 +181,7 @@ def evidence(
     calls: list[OperandCall | None] = [*site.calls] or [None]
     searches = []
     for call in calls:
-        search = _Search(site, rank, names, facts, inside)
+        search = _Search(site, rank, names, facts, inside, given)
         got = received(site, call)
         _index_maps(search, got)
         _kernel(search, got)
@@ -233,7 +236,7 @@ def _index_maps(search: _Search, got: Received) -> None:
 
 def _index_map(search: _Search, part: Blocked, spec: BlockSpec, got: Received) -> None:
     assert spec.index_map is not None
-    walk = Walk(search.names, search.at_most)
+    walk = Walk(search.names, search.at_most, search.given)
     func = single_function(walk, spec.index_map.value, spec.module)
     if func is None:
         return
@@ -335,7 +338,7 @@ def _kernel(search: _Search, got: Received) -> None:
     arg = search.site.args.get("kernel")
     if arg is None or not got.complete:
         return
-    walk = Walk(search.names, search.at_most)
+    walk = Walk(search.names, search.at_most, search.given)
     func = single_function(walk, arg.value, search.site.module)
     if func is None:
         return

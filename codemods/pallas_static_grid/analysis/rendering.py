@@ -29,6 +29,7 @@ from pallas_static_grid.analysis.values import (
     Int,
     Sequence,
     Tuple,
+    Union,
     Unknown,
     Value,
 )
@@ -102,6 +103,10 @@ class Names:
                 for axis, extent in enumerate(value.shape or ()):
                     if isinstance(extent, Int) and is_static(extent.expr):
                         self.note_value(_shape(text, axis), extent.expr)
+            case Union(options=(Const(value=None), Array() as array)) | Union(
+                options=(Array() as array, Const(value=None))
+            ):
+                self.note(text, array, depth)
             case Unknown(ident=ident) if ident:
                 _keep_cheaper(self.arrays, ident, text)
                 _keep_cheaper(self.lengths, ident, text)

@@ -51,6 +51,8 @@ class Ref(Thing):
     """How the launch names that operand."""
     whole: bool = True
     """Whether the ref covers its array (and not just a block of it)."""
+    optional: bool = False
+    """Whether there may be None in its place."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,6 +106,16 @@ class Record(Thing):
 
     fields: dict[str, Thing]
     ordered: tuple[Thing, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A condition of the launching code that is taken to hold or to fail."""
+
+    name: str
+    node: ast.AST
+    """The function whose local it is."""
+    truth: bool
 
 
 @dataclass(eq=False, slots=True)
