@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from dataclasses import dataclass
 
 from pallas_static_grid.analysis.algebra import Poly, ceil_quotient, number, poly, subtract, to_sym
-from pallas_static_grid.analysis.bounds import site_facts
+from pallas_static_grid.analysis.bounds import bound_forms, site_facts
 from pallas_static_grid.analysis.facts import LaunchFacts
 from pallas_static_grid.analysis.intervals import Facts, prove_le
 from pallas_static_grid.analysis.inverting import Solved, steps_within
@@ -27,7 +27,9 @@ from pallas_static_grid.analysis.range_evidence import single_function
 from pallas_static_grid.analysis.rendering import Names
 from pallas_static_grid.analysis.symbolic import atoms, is_static
 from pallas_static_grid.analysis.values import BlockSpec
-from pallas_static_grid.analysis.walk_values import Env, Items, Scalar, Thing, step_index
+from pallas_static_grid.analysis.walk_values import Items, Scalar, Thing, step_index
+
+_WORD = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +41,22 @@ class _Question:
     names: Names
     bounds: dict[int, Poly | None]
     """Per dynamic axis: its bound."""
+    words: dict[int, frozenset[str]]
+    """Per dynamic axis: the names that its bound is written with."""
 
 
 def reaches_of(facts: LaunchFacts) -> tuple[Reach, ...]:
     """One entry per dimension of a blocked array that a dynamic axis walks along."""
     site = facts.site
     known = site_facts(site)
-    bounds = {
-        dim.index: None if dim.bound is None else _form(facts, dim.bound.expression, known)
+    forms = bound_forms(facts)
+    bounds = {d.index: forms.get(d.index) for d in facts.launch.dims if d.verdict == "dynamic"}
+    words = {
+        dim.index: frozenset(_WORD.findall(f"{dim.expression} {dim.bound.expression}"))
         for dim in facts.launch.dims
-        if dim.verdict == "dynamic"
+        if dim.bound is not None
     }
-    question = _Question(facts, known, Names.at(site.scope, known), bounds)
+    question = _Question(facts, known, Names.at(site.scope, known), bounds, words)
     out: dict[Reach, None] = {}
     for call in site.calls:
         got = received(site, call)
@@ -59,14 +65,6 @@ def reaches_of(facts: LaunchFacts) -> tuple[Reach, ...]:
                 for reach in _of_part(question, part, part.spec, got):
                     out.setdefault(reach)
     return tuple(out)
-
-
-def _form(facts: LaunchFacts, text: str, known: Facts) -> Poly | None:
-    """A bound's text as an expression."""
-    tree = ast.parse(text.strip(), mode="eval")
-    site = facts.site
-    thing = Walk().evaluate(tree.body, Env({}, None, site.scope, site.module))
-    return poly(thing.sym, known) if isinstance(thing, Scalar) else None
 
 
 def _of_part(question: _Question, part: Blocked, spec: BlockSpec, got: Received) -> list[Reach]:
@@ -110,7 +108,7 @@ def _of_index(
         within = bound is not None and prove_le(
             to_sym(bound), to_sym(solved.form), question.known
         )
-        text = question.names.render(solved.form)
+        text = question.names.render(solved.form, question.words.get(axis, frozenset()))
         out.append(Reach(axis, _start(question, spec), part.label, spec.node.lineno, text, within))
     return out
 

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from pallas_static_grid.analysis.modules import ModuleContext, parse_module
 
+MAX_MODULES = 64
+"""How many parsed files are kept; the one used longest ago goes first."""
+
 Reader = Callable[[Path], "str | None"]
 
 
@@ -76,7 +79,11 @@ class Project:
     def load(self, path: Path) -> ModuleContext | None:
         """The parsed file at `path`, or None where it cannot be read or parsed."""
         path = path.resolve()
-        if path not in self._cache:
+        if path in self._cache:
+            self._cache[path] = self._cache.pop(path)
+        else:
+            while len(self._cache) >= MAX_MODULES:
+                del self._cache[next(iter(self._cache))]
             self._cache[path] = self._parse(path)
         return self._cache[path]
 

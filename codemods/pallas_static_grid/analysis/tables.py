@@ -479,6 +479,12 @@ ARRAY_ANNOTATIONS = frozenset(
         "chex.Array", "chex.ArrayDevice", "jaxtyping.Array", "flax.typing.Array",
     }
 )
+INT_ANNOTATIONS = frozenset(
+    {
+        "int", "pydantic.PositiveInt", "pydantic.NonNegativeInt", "pydantic.NegativeInt",
+        "pydantic.NonPositiveInt", "pydantic.StrictInt",
+    }
+)
 JAXTYPING = frozenset(
     {"Float", "Int", "Bool", "Shaped", "Inexact", "Num", "Float32", "BFloat16", "Integer",
      "Int32", "UInt32", "Key", "Float16", "UInt", "Complex", "Int8", "UInt8"}

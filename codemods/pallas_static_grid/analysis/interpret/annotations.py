@@ -89,7 +89,7 @@ def annotated_by(
             return Array(ident, shape=() if scalar else None, numpy=True, text=name, trace=trace)
         if target.name.rsplit(".", 1)[-1] == "ShapeDtypeStruct":
             return Array(ident, text=name, trace=trace)
-        if target.name == "int":
+        if target.name in tables.INT_ANNOTATIONS:
             return Int(Atom(("param", ident), name, static=True), trace=trace)
     if isinstance(target, Annotation):
         with run.inside(target.module):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pallas_static_grid.analysis import reach
 from pallas_static_grid.analysis.interpret.binding import bind_call
 from pallas_static_grid.analysis.interpret.contexts import Context
-from pallas_static_grid.analysis.interpret.joins import forget, freeze
+from pallas_static_grid.analysis.interpret.joins import forget, freeze, identity
 from pallas_static_grid.analysis.interpret.machine import Frame, Handed
 from pallas_static_grid.analysis.interpret.recording import Recording
 from pallas_static_grid.analysis.interpret.tracing import traced
@@ -34,6 +34,8 @@ from pallas_static_grid.model import Step
 MAX_DEPTH = 24
 # How many statements are run for a file before its calls are no longer followed.
 MAX_STATEMENTS = 60_000
+# From here on, calls with the same arguments are not followed twice.
+MANY_STATEMENTS = 4_000
 # How often a body is entered again before its result is guessed from its other returns.
 MAX_RECURSION = 6
 
@@ -76,10 +78,30 @@ class Functions(Recording):
                     trace=self.trace(call or node, f"`{function.name}` calls itself"),
                 )
             )
+        key = self.memo_key(function, bound)
+        if key is not None and key in self.memo:
+            return self.memo[key][0]
         result = self.inline(function, bound, call)
+        if key is not None:
+            # The arguments are kept too: keys hold identities of what must not be freed.
+            self.memo[key] = (result, bound)
         if node in self.recursed and not self.guesses.get(node):
             result = self.recursive(function, bound, call, result)
         return result
+
+    def memo_key(self, function: Function, bound: dict[str, Value]) -> object | None:
+        """What a call's result depends on; None where the call does more than give a result.
+
+        Only in files that take many steps: a kept result has the chain of the first such call.
+        """
+        if (
+            self.statements < MANY_STATEMENTS
+            or self.differentiating
+            or function.node in self.reaching
+        ):
+            return None
+        args = tuple((name, identity(value)) for name, value in bound.items())
+        return (self.run_id, id(function.node), id(function.scope), args)
 
     def recursive(
         self, function: Function, bound: dict[str, Value], call: ast.Call | None, first: Value

@@ -27,6 +27,7 @@ class Interpreter(Loops):
         reached = reach.reachable(self.module, self.project)
         if not reached.at_all:
             return
+        self.reaching = reached.functions
         self.module_scope(self.module)
         order = reach.callers_first(self.module, reached.functions)
         runs: dict[ast.AST, int] = {}

@@ -244,6 +244,37 @@ def freeze(value: Value) -> object:
             return type(value).__name__
 
 
+def identity(value: Value) -> object:
+    """A hashable picture of a value: equal only for values that are the same for every use."""
+    match value:
+        case Int():
+            return ("int", value.expr, value.is_bool, value.part)
+        case Array():
+            shape = None if value.shape is None else tuple(identity(v) for v in value.shape)
+            return ("array", value.ident, value.elem, shape, value.dtype, value.numpy)
+        case Const():
+            return ("const", type(value.value).__name__, repr(value.value))
+        case Tuple():
+            return ("tuple", value.kind, tuple(identity(v) for v in value.items))
+        case Float():
+            return ("float", value.numpy, value.ratio)
+        case External():
+            return ("external", value.name)
+        case Function():
+            return ("function", id(value.node), id(value.scope), id(value.self_value))
+        case Class():
+            return ("class", id(value.node))
+        case Unknown():
+            return ("unknown", value.need)
+        case Union():
+            return ("union", tuple(identity(v) for v in value.options))
+        case Instance():
+            fields = tuple((k, identity(v)) for k, v in value.fields)
+            return ("instance", id(value.cls.node), fields)
+        case _:
+            return ("value", id(value))
+
+
 def is_literal(sym: Sym) -> bool:
     """Whether no atom is in `sym`."""
     return not isinstance(sym, Atom) and (

@@ -98,6 +98,8 @@ class Machine:
         self.spec_scopes: dict[ast.AST, tuple[Scope, ast.AST | None]] = {}
         self.run_id = 0
         self.muted = 0
+        self.memo: dict[object, tuple[Value, dict[str, Value]]] = {}
+        self.reaching: set[ast.AST] = set()
         self.generators: dict[ast.AST, bool] = {}
         self.uses: dict[ast.AST, dict[str, tuple[str, ast.AST, str]]] = {}
         self.untouched: list[Transformed] = []

@@ -118,9 +118,13 @@ def _spec_text(draft: Draft, form: CarrierForm, at: ast.AST) -> str:
     match form.kind:
         case "block":
             return f"{pl}.BlockSpec((1,), lambda *_: (0,))"
-        case "gmem" | "smem":
+        case "gmem":
             plgpu = draft.name_of("jax.experimental.pallas.mosaic_gpu", at)
-            return f"{pl}.BlockSpec(memory_space={plgpu}.{form.kind.upper()})"
+            return f"{pl}.BlockSpec(memory_space={plgpu}.GMEM)"
+        case "smem":
+            # Mosaic GPU's own SMEM is filled by copies of whole warpgroups only.
+            pltpu = draft.name_of("jax.experimental.pallas.tpu", at)
+            return f"{pl}.BlockSpec(memory_space={pltpu}.SMEM)"
         case _:
             return f"{pl}.BlockSpec()"
 
