@@ -14,15 +14,20 @@ from pallas_static_grid.model import EditGroup, Refusal
 from pallas_static_grid.transforms.base import PlanContext
 from pallas_static_grid.transforms.masking.plans import plan_mask
 from pallas_static_grid.transforms.masking.refusing import Refused
+from pallas_static_grid.transforms.static_shape_arithmetic import refusal_of_shapes
 
 name = "pad_and_mask"
 
 
 def plan(facts: LaunchFacts, context: PlanContext) -> EditGroup | Refusal | None:
-    """The edits that make a launch with bounded dynamic dimensions static, or why there are none."""
+    """The edits that make a launch with bounded dimensions static, or why there are none."""
     launch = facts.launch
     if launch.verdict != "dynamic" or launch.grid_kind != "tuple":
         return None
+    inexact = refusal_of_shapes(facts, context)
+    if inexact is not None:
+        # It is known while tracing: a mask would only hide that.
+        return inexact
     shape = launch_shape(facts)
     if shape is None:
         return Refusal(

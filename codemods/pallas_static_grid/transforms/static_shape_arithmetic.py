@@ -71,6 +71,14 @@ def plan(facts: LaunchFacts, context: PlanContext) -> EditGroup | Refusal | None
     return EditGroup(name, "safe", _summary(facts, changes), edits, tuple(translator.notes))
 
 
+def refusal_of_shapes(facts: LaunchFacts, context: PlanContext) -> Refusal | None:
+    """Why arithmetic on shapes stays dynamic where no mask should hide it."""
+    found = plan(facts, context)
+    if isinstance(found, Refusal) and found.code != "grid-name-shared":
+        return found
+    return None
+
+
 def _summary(facts: LaunchFacts, changes: list[Edit]) -> str:
     """What becomes what, in the order of the source."""
     ordered = sorted(changes, key=lambda edit: edit.span)
@@ -123,7 +131,15 @@ def _entry(facts: LaunchFacts, translator: Translator, node: ast.expr, value: Va
     text = translator.whole(node) if value is None else _scalar(facts, translator, node, value)
     if text is not None:
         span = facts.module.span(node)
+        if text.startswith("(") and _is_in_parentheses(facts.module.text, span) and value is None:
+            text = text[1:-1]
         translator.edits[span] = replacement(span, text)
+
+
+def _is_in_parentheses(text: str, span: tuple[int, int]) -> bool:
+    """Whether an argument or assigned value stands in parentheses of its own."""
+    before, after = text[: span[0]].rstrip(), text[span[1] :].lstrip()
+    return before.endswith("(") and before[:-1].rstrip().endswith("=") and after.startswith(")")
 
 
 def _scalar(facts: LaunchFacts, translator: Translator, node: ast.expr, value: Value) -> str | None:

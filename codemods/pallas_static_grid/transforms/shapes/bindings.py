@@ -109,6 +109,11 @@ class Bindings:
                 target = above.targets[0]
                 scope = enclosing(self.module.tree, above)[-1]
                 return isinstance(target, ast.Name) and self._only(scope, target.id, seen)
+            if isinstance(above, ast.Return):
+                function = enclosing(self.module.tree, above)[-1]
+                return isinstance(function, ast.FunctionDef) and self.helper_only_for_grids(
+                    function
+                )
             if isinstance(above, ast.stmt):
                 return False
         return False
