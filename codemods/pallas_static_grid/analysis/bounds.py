@@ -292,11 +292,11 @@ class _Asker:
 
     def _range_assumes(self, piece: Piece, text: str) -> tuple[str, ...]:
         dim = self.facts.launch.dims[self.axis].expression
-        return (
-            f"`{dim}` never exceeds `{text}`: the original stays within {piece.what}",
-            *((f"no step starts before the beginning of {piece.what}",) if piece.offset else ()),
-            *(f"`{self._show(p)}` is at least 1" for p in piece.positive),
-        )
+        out = [f"`{dim}` never exceeds `{text}`: the original stays within {piece.what}"]
+        if piece.offset:
+            out.append(f"no step starts before the beginning of {piece.what}")
+        out.extend(f"`{self._show(p)}` is at least 1" for p in piece.positive)
+        return tuple(dict.fromkeys(out))
 
     def _show(self, sym: Sym) -> str:
         return self.write(poly(sym, self.known)) or "the divisor"

@@ -450,9 +450,22 @@ class _Climb:
             rest = make([(monomial[:index] + monomial[index + 1 :], coefficient)])
             if not self.facts.natural(rest):
                 continue
-            for move in self.gen_moves(gen, up, depth):
+            moves = [*self.gen_moves(gen, up, depth)]
+            if len(monomial) > 1:
+                moves.extend(self._factor_moves(gen, up))
+            for move in moves:
                 yield _Move(multiply(move.to, rest), move.steps, move.positive, move.kind)
             yield from self._undivided(gen, rest, up)
+
+    def _factor_moves(self, gen: Gen, up: bool) -> Iterator[_Move]:
+        """What facts say of a factor of a product (those of a whole sum are used as such)."""
+        for known, steps in self.facts.at_most:
+            if not steps:
+                continue
+            mine = next((c for m, c in known.terms if m == (gen,)), 0)
+            if mine == (1 if up else -1):
+                rest = subtract(known, scale(generator(gen), mine))
+                yield _Move(scale(rest, -mine), steps, (), "fact")
 
     def _undivided(self, gen: Gen, rest: Poly, up: bool) -> Iterator[_Move]:
         """`b * (a // b) <= a`, `b * cdiv(a, b) <= a + b - 1` and their opposites."""

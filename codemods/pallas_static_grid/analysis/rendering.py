@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -36,6 +37,8 @@ from pallas_static_grid.analysis.values import (
 
 SUM, PRODUCT, UNARY, PRIMARY = 1, 2, 3, 4
 MAX_ITEMS = 24
+_STEP = re.compile(r"\.[A-Za-z_]\w*|\[\d+\]")
+_PATH = re.compile(r"(?:\.[A-Za-z_]\w*|\[\d+\])+")
 Key = TypeVar("Key")
 
 
@@ -65,6 +68,8 @@ class Names:
     """Arrays by identity."""
     lengths: dict[str, Text] = field(default_factory=dict)
     """Arrays by the identity of their lengths."""
+    trees: dict[str, Text] = field(default_factory=dict)
+    """Traced values that may have fields, by identity; a field's is `identity.field`."""
     shapes: dict[str, Text] = field(default_factory=dict)
     """Names bound to the shape of an array, by the array's identity."""
     taken: frozenset[str] = frozenset()
@@ -100,6 +105,8 @@ class Names:
                 _keep_cheaper(self.arrays, ident, text)
                 borrowed = Text(text.text, PRIMARY, text.cost + (value.dims_of is not None))
                 _keep_cheaper(self.lengths, value.dims_ident, borrowed)
+                if value.tree:
+                    _keep_cheaper(self.trees, ident, text)
                 for axis, extent in enumerate(value.shape or ()):
                     if isinstance(extent, Int) and is_static(extent.expr):
                         self.note_value(_shape(text, axis), extent.expr)
@@ -147,6 +154,17 @@ class Names:
         """
         found = Writer(self, hints).text_of(form, 0)
         return None if found is None else found.text
+
+    def with_lengths(self, ident: str) -> Text | None:
+        """The expression for an array with the lengths of the array `ident`."""
+        if ident in self.lengths:
+            return self.lengths[ident]
+        for known, text in self.trees.items():
+            path = ident.removeprefix(known)
+            if path != ident and _PATH.fullmatch(path):
+                steps = len(_STEP.findall(path))
+                return Text(text.text + path, PRIMARY, text.cost + steps)
+        return None
 
     def name_of(self, ident: str) -> str | None:
         """The expression for an array."""
@@ -312,12 +330,13 @@ class Writer:
                 if ident in self.names.shapes:
                     text = self.names.shapes[ident]
                     return Text(f"{text.text}[{axis}]", PRIMARY, text.cost + 1)
-                if ident in self.names.lengths:
-                    return _shape(self.names.lengths[ident], axis)
-                return None
-            case ("size", str(ident)) if ident in self.names.lengths:
-                text = self.names.lengths[ident]
-                return Text(f"{text.text}.size", PRIMARY, text.cost + 1)
+                array = self.names.with_lengths(ident)
+                return None if array is None else _shape(array, axis)
+            case ("size", str(ident)):
+                array = self.names.with_lengths(ident)
+                if array is None:
+                    return None
+                return Text(f"{array.text}.size", PRIMARY, array.cost + 1)
             case _:
                 return None
 
