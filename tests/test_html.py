@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 ROOT = Path(__file__).resolve().parent.parent
+GUARDED = ROOT / "fixtures" / "demo" / "raggedkit" / "kernels" / "gated.py"
 
 
 # ---- without a browser -------------------------------------------------------------------------
@@ -390,6 +391,25 @@ def test_side_by_side_shows_both_texts(page: Page) -> None:
     assert not page.one("article table.diff:not(.split)").is_displayed()
     page.one("input[name=view][value=unified] + span").click()
     assert page.one("article table.diff:not(.split)").is_displayed()
+
+
+@pytest.mark.browser
+def test_a_guard_is_short_without_indentation(driver: tuple[Chrome, Path]) -> None:
+    page = Page(*driver, run_paths((str(GUARDED),), ROOT, Options()).reports)
+
+    def count() -> int:
+        return sum(row.is_displayed() for row in page.all("table.diff:not(.split) tr"))
+
+    before = count()
+    moved = len(page.all("tr.d.i"))
+    assert moved >= 1
+    page.press("i")
+    assert count() == before - moved
+    shades = {
+        row.find_element("css selector", ".l").value_of_css_property("background-color")
+        for row in page.all("tr.a.i")
+    }
+    assert shades == {"rgba(0, 0, 0, 0)"}
 
 
 @pytest.mark.browser

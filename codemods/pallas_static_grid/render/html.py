@@ -162,7 +162,9 @@ def _toolbar(counted: Totals, tickable: bool) -> str:
         "</select></label>"
         '<label class="field">Path<input type="search" id="path" class="filter" size="14" '
         'placeholder="part of a path"></label><span id="shown" aria-live="polite"></span>'
-        f"<fieldset><legend>Diff</legend>{views}</fieldset>"
+        f"<fieldset><legend>Diff</legend>{views}"
+        '<label class="chip"><input type="checkbox" id="indent" checked>'
+        "<span>indentation</span></label></fieldset>"
         '<div class="push"><button type="button" id="open-all">Open all</button>'
         '<button type="button" id="close-all">Close all</button>'
         f'<button type="button" id="tick-all"{hidden}>Tick shown</button>'
@@ -241,6 +243,7 @@ def _footer() -> str:
         ("x", "tick or untick"),
         ("o", "open or close"),
         ("s", "unified or side by side"),
+        ("i", "show or hide changes of indentation"),
         ("d", "download the patch"),
         ("/", "filter by path"),
     )

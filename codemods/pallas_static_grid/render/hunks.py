@@ -53,16 +53,16 @@ def _changed(
 ) -> Iterator[HunkLine]:
     marks_old: dict[int, tuple[tuple[int, int], ...]] = {}
     marks_new: dict[int, tuple[tuple[int, int], ...]] = {}
-    for i, j in _pairs(old, new, removed, added):
-        marks_old[i], marks_new[j] = _emphasis(old[i], new[j])
+    for i, j in pairs(old, new, removed, added):
+        marks_old[i], marks_new[j] = emphasis(old[i], new[j])
     yield from (_line("-", old, i, marks_old.get(i, ())) for i in removed)
     yield from (_line("+", new, j, marks_new.get(j, ())) for j in added)
 
 
 def _line(
-    mark: Mark, lines: Sequence[str], number: int, emphasis: tuple[tuple[int, int], ...]
+    mark: Mark, lines: Sequence[str], number: int, ranges: tuple[tuple[int, int], ...]
 ) -> HunkLine:
-    return HunkLine(mark, number, emphasis, not lines[number].endswith("\n"))
+    return HunkLine(mark, number, ranges, not lines[number].endswith("\n"))
 
 
 def _lines(text: str) -> list[str]:
@@ -71,7 +71,7 @@ def _lines(text: str) -> list[str]:
     return [f"{line}\n" for line in lines] + ([last] if last else [])
 
 
-def _pairs(
+def pairs(
     old: Sequence[str], new: Sequence[str], removed: range, added: range
 ) -> Iterator[tuple[int, int]]:
     """Each removed line with the first later added line that is like it, in order."""
@@ -85,9 +85,7 @@ def _pairs(
                 break
 
 
-def _emphasis(
-    old: str, new: str
-) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
+def emphasis(old: str, new: str) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
     """The ranges of two similar lines that differ, in whole words."""
     a, b = _WORD.findall(old.rstrip("\n")), _WORD.findall(new.rstrip("\n"))
     codes = SequenceMatcher(None, a, b, False).get_opcodes()

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 from pallas_static_grid.model import Rewrite
 from pallas_static_grid.render.highlight import Mark, line_marks
-from pallas_static_grid.render.hunks import HunkLine, hunks
 from pallas_static_grid.render.page import markup
+from pallas_static_grid.render.page.rows import Row, hunks
+from pallas_static_grid.render.pieces import split
+
+_CLASSES = {"same": "c", "removed": "d", "added": "a"}
+_SIGNS = {"same": " ", "removed": "-", "added": "+"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,27 +24,26 @@ class _Side:
     crlf: bool
     """Whether every line ends in CR and LF, so that the CR need not be pointed out."""
 
-    def html(self, line: HunkLine) -> str:
+    def html(self, index: int, row: Row) -> str:
         """The line, with a mark where the text ends without a line end."""
-        text = self.lines[line.number]
+        line = self.lines[index]
+        text = line.removesuffix("\n")
         body = markup.code(
             text.removesuffix("\r") if self.crlf else text,
-            self.marks.get(line.number + 1, ()),
-            line.emphasis,
+            self.marks.get(index + 1, ()),
+            row.emphasis,
         )
-        return body + '<span class="eof">no newline at end</span>' if line.unterminated else body
+        return body if line != text else body + '<span class="eof">no newline at end</span>'
 
 
 def table(rewrite: Rewrite, label: str) -> str:
     """The whole diff of a rewrite."""
     old, new = _side(rewrite.before), _side(rewrite.after)
     rows: list[str] = []
-    shift = 0
-    for hunk in hunks(rewrite.before, rewrite.after):
-        rows.append(f'<tr class="h"><td colspan="4">line {hunk.new_start - shift + 1}</td></tr>')
-        for line in hunk.lines:
-            rows.append(_line(line, shift, old, new))
-            shift += {"+": 1, "-": -1, " ": 0}[line.mark]
+    for hunk in hunks(old.lines, new.lines):
+        first = next((row.old for row in hunk if row.old is not None), 0)
+        rows.append(f'<tr class="h"><td colspan="4">line {first + 1}</td></tr>')
+        rows += [_row(row, old, new) for row in hunk]
     return (
         f'<div class="diffbox" tabindex="0" role="region" aria-label="{markup.text(label)}">'
         '<table class="diff"><thead class="sr"><tr><th scope="col">old line</th>'
@@ -50,22 +53,20 @@ def table(rewrite: Rewrite, label: str) -> str:
 
 
 def _side(text: str) -> _Side:
-    lines = text.split("\n")
-    return _Side(lines, line_marks(text), all(line.endswith("\r") for line in lines[:-1]))
+    lines = split(text)
+    return _Side(lines, line_marks(text), all(line.endswith("\r\n") for line in lines[:-1]))
 
 
-def _line(line: HunkLine, shift: int, old: _Side, new: _Side) -> str:
-    """A row; `shift` is how many more lines the new text has above than the old one."""
-    number = line.number + 1
-    if line.mark == "-":
-        return _row("d", str(number), "", "-", old.html(line))
-    if line.mark == "+":
-        return _row("a", "", str(number), "+", new.html(line))
-    return _row("c", str(number - shift), str(number), " ", new.html(line))
-
-
-def _row(kind: str, old: str, new: str, sign: str, body: str) -> str:
+def _row(row: Row, old: _Side, new: _Side) -> str:
+    kind = _CLASSES[row.kind] + (" i" if row.indented else "")
+    pair = f' data-p="{row.pair}"' if row.pair else ""
+    body = new.html(row.new, row) if row.new is not None else old.html(row.old or 0, row)
     return (
-        f'<tr class="{kind}"><td class="n">{old}</td><td class="n">{new}</td>'
-        f'<td class="g">{sign}</td><td class="l">{body}</td></tr>'
+        f'<tr class="{kind}"{pair}><td class="n">{_number(row.old)}</td>'
+        f'<td class="n">{_number(row.new)}</td><td class="g">{_SIGNS[row.kind]}</td>'
+        f'<td class="l">{body}</td></tr>'
     )
+
+
+def _number(index: int | None) -> str:
+    return "" if index is None else str(index + 1)

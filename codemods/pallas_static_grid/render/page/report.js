@@ -162,25 +162,42 @@
   function cells(row, kind) {
     if (!row) return '<td class="n e"></td><td class="l e"></td>';
     const number = row.cells[kind === "a" ? 1 : 0].innerHTML;
-    const mark = row.className.split(" ")[0];
-    const shade = mark === "c" ? "" : ` ${mark}`;
+    const shade = row.className === "c" ? "" : ` ${row.className}`;
     return `<td class="n${shade}">${number}</td><td class="l${shade}">${row.cells[3].innerHTML}</td>`;
+  }
+
+  // Removed and added lines beside each other: a line beside the one that it became.
+  function paired(removed, added) {
+    const out = [];
+    let i = 0, j = 0;
+    while (i < removed.length || j < added.length) {
+      const left = removed[i], right = added[j];
+      const met = left && right && (left.dataset.p || right.dataset.p);
+      if (met && left.dataset.p !== right.dataset.p) {
+        const later = added.slice(j).some((row) => left.dataset.p && row.dataset.p === left.dataset.p);
+        if (later) out.push([null, added[j++]]);
+        else out.push([removed[i++], null]);
+      } else out.push([removed[i++], added[j++]]);
+    }
+    return out;
   }
 
   function sideBySide(table) {
     const out = [];
     let removed = [], added = [];
     const flush = () => {
-      for (let i = 0; i < Math.max(removed.length, added.length); i += 1)
-        out.push(`<tr>${cells(removed[i], "d")}${cells(added[i], "a")}</tr>`);
+      for (const [left, right] of paired(removed, added))
+        out.push(`<tr>${cells(left, "d")}${cells(right, "a")}</tr>`);
       removed = []; added = [];
     };
     for (const row of table.tBodies[0].rows) {
-      if (row.className.startsWith("d")) removed.push(row);
-      else if (row.className.startsWith("a")) added.push(row);
+      const kind = row.className[0];
+      if (kind === "d" && added.length) flush();
+      if (kind === "d") removed.push(row);
+      else if (kind === "a") added.push(row);
       else {
         flush();
-        out.push(row.className === "h" ? row.outerHTML : `<tr>${cells(row, "d")}${cells(row, "a")}</tr>`);
+        out.push(kind === "h" ? row.outerHTML : `<tr>${cells(row, "d")}${cells(row, "a")}</tr>`);
       }
     }
     flush();
@@ -203,6 +220,9 @@
     }
   }
   for (const radio of $$("input[name=view]")) radio.addEventListener("change", () => view(radio.value));
+
+  const indent = $("#indent");
+  indent.addEventListener("change", () => document.body.classList.toggle("flat", !indent.checked));
 
   // ---- the chain ------------------------------------------------------------------------------
 
@@ -245,6 +265,7 @@
       radio.checked = true;
       view(radio.value);
     },
+    i: () => indent.click(),
     d: () => $("#download").click(),
     "/": () => $("#path").focus(),
   };
