@@ -92,9 +92,9 @@ def _label(path: Path, function: str, line: int, matches: list[re.Match[str]]) -
         elif name == "refused":
             label.refused = text
         else:
-            {"assumes": label.assumes, "because": label.because, "given": label.given}[
-                name
-            ].append(text)
+            {"assumes": label.assumes, "because": label.because, "given": label.given}[name].append(
+                text
+            )
     return label
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from pallas_static_grid.analysis.blockers import with_blockers
 from pallas_static_grid.analysis.bounds import with_bounds
 from pallas_static_grid.analysis.facts import LaunchFacts
 from pallas_static_grid.analysis.interpret.interpreter import Interpreter
@@ -34,7 +35,7 @@ def analyse(
             tuple(entry.value for entry in grid.entries),
             tuple(sites),
         )
-        out.append(with_bounds(facts, bounds))
+        out.append(with_blockers(with_bounds(facts, bounds)))
     return tuple(out)
 
 

@@ -227,9 +227,7 @@ class _Asker:
             if text is None:
                 unwritten.append("its value is limited, but the limit is not in scope here")
                 continue
-            assumes = tuple(
-                f"`{self._show(p)}` is at least 1" for p in limit.positive
-            )
+            assumes = tuple(f"`{self._show(p)}` is at least 1" for p in limit.positive)
             steps = self._value_steps(limit, text)
             out.append(_Candidate(text, limit.form, "value", steps, assumes))
         return out

@@ -361,9 +361,7 @@ class _Move:
 class _Climb:
     """One search for limits of an expression."""
 
-    def __init__(
-        self, facts: Facts, *, assume: bool, every: bool, budget: int = BUDGET
-    ) -> None:
+    def __init__(self, facts: Facts, *, assume: bool, every: bool, budget: int = BUDGET) -> None:
         self.facts = facts
         self.assume = assume
         """Whether a static divisor may be taken as positive without proof (and said so)."""
@@ -523,9 +521,7 @@ class _Climb:
                 whole = extremum(kind, changed, self.facts)
                 yield _Move(whole, move.steps, move.positive, move.kind or kind)
 
-    def _quotient_moves(
-        self, kind: str, a: Poly, b: Poly, up: bool, depth: int
-    ) -> Iterator[_Move]:
+    def _quotient_moves(self, kind: str, a: Poly, b: Poly, up: bool, depth: int) -> Iterator[_Move]:
         divide = floor_quotient if kind == "floordiv" else ceil_quotient
         taken = self._positive(b)
         if taken is None:
@@ -604,9 +600,7 @@ def upper(sym: Sym, facts: Facts, *, assume: bool = False, most: int = 12) -> tu
 def lower(sym: Sym, facts: Facts, *, most: int = 12) -> tuple[Limit, ...]:
     """Static expressions that the value cannot fall below."""
     found = upper(Op("neg", (sym,)), facts, most=most)
-    return tuple(
-        Limit(scale(f.form, -1), f.steps, f.positive, f.moves) for f in found
-    )
+    return tuple(Limit(scale(f.form, -1), f.steps, f.positive, f.moves) for f in found)
 
 
 def prove_le(a: Sym, b: Sym, facts: Facts, budget: int = BUDGET) -> bool:

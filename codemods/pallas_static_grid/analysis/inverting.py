@@ -82,14 +82,10 @@ def _descends(form: Poly, atom: Atom) -> bool:
     return any(m == (atom,) and c < 0 for m, c in form.terms)
 
 
-def _solve(
-    sym: Sym, limit: Poly, unknown: Atom, facts: Facts, natural: bool
-) -> Solved | Unsolved:
+def _solve(sym: Sym, limit: Poly, unknown: Atom, facts: Facts, natural: bool) -> Solved | Unsolved:
     """The largest value of `unknown` with `sym <= limit`."""
     form = poly(sym, facts)
-    inside = [
-        (m, c) for m, c in form.terms if any(unknown in atoms_of_gen(g) for g in m)
-    ]
+    inside = [(m, c) for m, c in form.terms if any(unknown in atoms_of_gen(g) for g in m)]
     rest = subtract(form, make(inside))
     if not inside:
         return Unsolved()

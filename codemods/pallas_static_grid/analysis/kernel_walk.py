@@ -74,6 +74,8 @@ class Walk:
         self.rounds: list[Sym] = []
         """Static numbers of rounds of the loops around, not known to be positive."""
         self.accesses: list[Access] = []
+        self.calls: list[tuple[str, ast.expr, ModuleContext]] = []
+        """Calls of functions out of sight, by canonical name."""
         self.always = True
         self.depth = 0
         self.nodes = 0
@@ -497,9 +499,11 @@ class Walk:
                 return env.names[name]
             if env.parent is None:
                 given = self.given
-                if given is not None and name == given.name:
-                    if _owner(env.scope, name) is given.node:
-                        return Constant(given.truth)
+                if given is not None and (name, _owner(env.scope, name)) == (
+                    given.name,
+                    given.node,
+                ):
+                    return Constant(given.truth)
                 value = outer_value(env.scope, name)
                 if value is not None:
                     return self.from_value(value, env.module, name)
@@ -697,6 +701,7 @@ class Walk:
         """`where` and its like: what is not chosen may be out of range, it is thrown away."""
         from pallas_static_grid.analysis.walk_calls import chosen, known_call
 
+        self.calls.append((func.name, node, env.module))
         if len(node.args) != 3 or node.keywords:
             args, kwargs = self._arguments(node, env)
             return known_call(self, func.name, args, kwargs, node, env)
@@ -710,9 +715,7 @@ class Walk:
             self.always = always
         return known_call(self, func.name, tuple(parts), {}, node, env)
 
-    def _arguments(
-        self, node: ast.Call, env: Env
-    ) -> tuple[tuple[Thing, ...], dict[str, Thing]]:
+    def _arguments(self, node: ast.Call, env: Env) -> tuple[tuple[Thing, ...], dict[str, Thing]]:
         args: list[Thing] = []
         for arg in node.args:
             thing = self.evaluate(arg, env)
@@ -744,6 +747,7 @@ class Walk:
             case Func():
                 return self.call(func, args, kwargs)
             case Known():
+                self.calls.append((func.name, node, env.module))
                 merged = {**func.kwargs, **kwargs}
                 return known_call(self, func.name, (*func.args, *args), merged, node, env)
             case Method():
@@ -1045,13 +1049,9 @@ def _as_load(node: ast.expr) -> ast.expr:
         case ast.Name(id=name):
             return ast.copy_location(ast.Name(id=name, ctx=ast.Load()), node)
         case ast.Subscript(value=value, slice=index):
-            return ast.copy_location(
-                ast.Subscript(value=value, slice=index, ctx=ast.Load()), node
-            )
+            return ast.copy_location(ast.Subscript(value=value, slice=index, ctx=ast.Load()), node)
         case ast.Attribute(value=value, attr=attr):
-            return ast.copy_location(
-                ast.Attribute(value=value, attr=attr, ctx=ast.Load()), node
-            )
+            return ast.copy_location(ast.Attribute(value=value, attr=attr, ctx=ast.Load()), node)
         case _:
             return node
 

@@ -169,9 +169,7 @@ def thing_of(value: Value, name: str, role: str) -> Thing:
         case Const(value=None):
             return Constant(None)
         case values.Tuple(items=items):
-            return Items(
-                tuple(thing_of(v, f"{name}[{k}]", role) for k, v in enumerate(items))
-            )
+            return Items(tuple(thing_of(v, f"{name}[{k}]", role) for k, v in enumerate(items)))
         case Instance(fields=fields):
             things = {k: thing_of(v, f"{name}.{k}", role) for k, v in fields}
             return Record(things, tuple(things.values()))

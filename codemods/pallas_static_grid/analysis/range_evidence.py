@@ -348,13 +348,13 @@ def _kernel(search: _Search, got: Received) -> None:
     if outputs is not None:
         args.extend(outputs)
         args.extend(got.scratch)
-    walk.call(func, tuple(_padded(func, args)), {})
+    walk.call(func, tuple(padded(func, args)), {})
     for access in walk.accesses:
         if access.ref.role in ("prefetch", "table", "in", "out"):
             _table_access(search, access)
 
 
-def _padded(func: Func, args: list[Thing]) -> list[Thing]:
+def padded(func: Func, args: list[Thing]) -> list[Thing]:
     """Scratch and whatever else comes after the outputs: nothing is known of it."""
     wanted = len(func.node.args.posonlyargs) + len(func.node.args.args) - len(func.args)
     if func.node.args.vararg is not None:

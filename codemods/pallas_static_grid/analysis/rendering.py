@@ -110,8 +110,9 @@ class Names:
                 for axis, extent in enumerate(value.shape or ()):
                     if isinstance(extent, Int) and is_static(extent.expr):
                         self.note_value(_shape(text, axis), extent.expr)
-            case Union(options=(Const(value=None), Array() as array)) | Union(
-                options=(Array() as array, Const(value=None))
+            case (
+                Union(options=(Const(value=None), Array() as array))
+                | Union(options=(Array() as array, Const(value=None)))
             ):
                 self.note(text, array, depth)
             case Unknown(ident=ident) if ident:
@@ -403,4 +404,3 @@ def _same(a: Value, b: Value) -> bool:
             return x == y
         case _:
             return False
-

@@ -125,9 +125,7 @@ def known_call(
     return _control(walk, name, args, kwargs, node, env)
 
 
-def _grid_read(
-    walk: Walk, name: str, args: tuple[Thing, ...], kwargs: dict[str, Thing]
-) -> Thing:
+def _grid_read(walk: Walk, name: str, args: tuple[Thing, ...], kwargs: dict[str, Thing]) -> Thing:
     given = args[0] if args else kwargs.get("axis", kwargs.get("axis_name", Thing()))
     axis: int | None = None
     if isinstance(given, Scalar) and isinstance(given.sym, Num):
@@ -270,9 +268,7 @@ def _control(
             return _builtin(walk, name, args, node, env)
 
 
-def _builtin(
-    walk: Walk, name: str, args: tuple[Thing, ...], node: ast.expr, env: Env
-) -> Thing:
+def _builtin(walk: Walk, name: str, args: tuple[Thing, ...], node: ast.expr, env: Env) -> Thing:
     match name, args:
         case ("len", (Items(items=items),)):
             return Scalar(Num(len(items)))

@@ -210,8 +210,7 @@ def step_count(axis: int) -> Atom:
 def fixed(sym: Sym) -> bool:
     """Whether the value is the same on every step."""
     return all(
-        atom.key[0] not in ("grid", "walk") and not _reads_a_step(atom)
-        for atom in atoms(sym)
+        atom.key[0] not in ("grid", "walk") and not _reads_a_step(atom) for atom in atoms(sym)
     )
 
 
