@@ -105,9 +105,7 @@ def _of_index(
         if not isinstance(solved, Solved):
             out.append(_unknown(question, part, spec, axis))
             continue
-        within = bound is not None and prove_le(
-            to_sym(bound), to_sym(solved.form), question.known
-        )
+        within = bound is not None and prove_le(to_sym(bound), to_sym(solved.form), question.known)
         text = question.names.render(solved.form, question.words.get(axis, frozenset()))
         out.append(Reach(axis, _start(question, spec), part.label, spec.node.lineno, text, within))
     return out

@@ -240,9 +240,9 @@ def _subscript(
 ) -> Component | _Table | tuple[Component | _Table, ...]:
     at = _flat(_evaluate(index, body))
     if isinstance(base, tuple):
-        if isinstance(index, ast.Constant) and isinstance(index.value, int):
-            if -len(base) <= index.value < len(base):
-                return base[index.value]
+        place = index.value if isinstance(index, ast.Constant) else None
+        if isinstance(place, int) and -len(base) <= place < len(base):
+            return base[place]
         return _combined([at, *(_flat(part) for part in base)])
     if isinstance(base, _Table):
         # A leaf of a tree of tables, or an element that no step chooses: still a table to read on.

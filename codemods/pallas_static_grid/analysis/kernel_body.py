@@ -201,14 +201,17 @@ def stored_names(node: ast.AST) -> tuple[str, ...]:
     """The names that a statement binds or deletes in the scope that it stands in."""
     names: dict[str, None] = {}
     for child in own_nodes(node):
-        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store | ast.Del):
-            names.setdefault(child.id)
-        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or (
-            isinstance(child, ast.ExceptHandler) and child.name
-        ):
-            names.setdefault(child.name)
-        elif isinstance(child, ast.alias):
-            names.setdefault(child.asname or child.name.partition(".")[0])
+        match child:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                names.setdefault(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                names.setdefault(name)
+            case ast.ClassDef(name=name) | ast.ExceptHandler(name=str(name)):
+                names.setdefault(name)
+            case ast.alias(name=path, asname=alias):
+                names.setdefault(alias or path.partition(".")[0])
+            case _:
+                pass
     return tuple(names)
 
 

@@ -10,6 +10,9 @@ from pallas_static_grid.model import Span, Step
 ROOT = "__operand__"
 ReadKind = Literal["program_id", "num_programs"]
 Semantics = Literal["parallel", "sequential", "unknown"]
+Memory = Literal["windowed", "whole", "smem", "raw", "unknown"]
+Backend = Literal["tpu", "triton", "mosaic_gpu"]
+Form = Literal["def", "method", "lambda"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ class KernelFacts:
     """The kernel of a launch."""
 
     place: Literal["here", "elsewhere", "unseen"]
-    form: Literal["def", "method", "lambda"]
+    form: Form
     name: str
     argument: Code
     """The kernel argument at the launch."""
@@ -165,7 +168,7 @@ class SpecFacts:
     block_code: Code | None
     squeezed: tuple[bool, ...]
     index_map: MapFacts | None
-    memory: Literal["windowed", "whole", "smem", "raw", "unknown"]
+    memory: Memory
     """raw: a ref into the array itself (ANY, HBM, GMEM), nothing is copied or flushed."""
     memory_name: str | None
     other_launches: bool
@@ -339,24 +342,37 @@ class LaunchShape:
     counts: tuple[CountOperand | None, ...]
     """Per axis."""
     reaches: tuple[Reach, ...] = ()
-    evidence: Literal["tpu", "triton", "mosaic_gpu"] | None = None
+    evidence: Backend | None = None
     """The backend whose own names the launch uses."""
     has_out_specs: bool = False
     interpret: str | None = None
+
+    @property
+    def arrays(self) -> tuple[OperandFacts | OutputFacts, ...]:
+        """The operands, then the outputs."""
+        return (*self.operands, *(self.outputs or ()))
+
+    @property
+    def specs(self) -> tuple[SpecFacts, ...]:
+        """The specs of all operands and outputs, on every path."""
+        return tuple(spec for array in self.arrays for spec in array.specs)
 
 
 __all__ = [
     "ROOT",
     "AliasKey",
     "AxisFacts",
+    "Backend",
     "CallFacts",
     "Code",
     "Component",
     "CountOperand",
+    "Form",
     "GridRead",
     "KernelFacts",
     "LaunchShape",
     "MapFacts",
+    "Memory",
     "OperandFacts",
     "OutputFacts",
     "ParameterFacts",

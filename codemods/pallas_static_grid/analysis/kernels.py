@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import Literal
 
 from pallas_static_grid.analysis.coverage import reaches_of
 from pallas_static_grid.analysis.facts import LaunchFacts
@@ -13,7 +12,9 @@ from pallas_static_grid.analysis.kernel_body import (
     statements_of,
 )
 from pallas_static_grid.analysis.kernel_facts import (
+    Backend,
     Code,
+    Form,
     KernelFacts,
     LaunchShape,
     ParameterFacts,
@@ -129,7 +130,7 @@ def launch_shape(facts: LaunchFacts) -> LaunchShape | None:
 _BACKENDS = {"pltpu": "tpu", "plt": "triton", "plgpu": "mosaic_gpu"}
 
 
-def _evidence(site: LaunchSite) -> Literal["tpu", "triton", "mosaic_gpu"] | None:
+def _evidence(site: LaunchSite) -> Backend | None:
     """The backend whose own names appear in the launch and its grid spec."""
     nodes: list[ast.AST] = [site.node, *(spec.node for spec in site.grid_specs())]
     nodes += [arg.node for arg in site.args.values() if arg.node is not None]
@@ -143,9 +144,10 @@ def _evidence(site: LaunchSite) -> Literal["tpu", "triton", "mosaic_gpu"] | None
             name = value.name if isinstance(value, External) else ""
             found.add(_BACKENDS.get(name.partition(".")[0], ""))
     found.discard("")
-    for backend in ("tpu", "mosaic_gpu", "triton"):
+    backends: tuple[Backend, ...] = ("tpu", "mosaic_gpu", "triton")
+    for backend in backends:
         if found == {backend}:
-            return backend  # type: ignore[return-value] # one of the three literals
+            return backend
     return "tpu" if "tpu" in found else None
 
 
@@ -256,9 +258,9 @@ def _argument_code(facts: LaunchFacts, argument: Arg) -> Code | None:
     if argument.node is not None:
         return _code(facts.module, argument)
     value = argument.value
-    if isinstance(value, Function) and not isinstance(value.node, ast.Lambda):
-        if value.module is facts.module:
-            return Code(Span(*facts.module.span(value.node)), value.node.name)
+    here = isinstance(value, Function) and value.module is facts.module
+    if here and isinstance(value, Function) and not isinstance(value.node, ast.Lambda):
+        return Code(Span(*facts.module.span(value.node)), value.node.name)
     return None
 
 
@@ -280,16 +282,16 @@ def _function_facts(
 ) -> KernelFacts:
     module, node = function.module, function.node
     here = module is facts.module
-    names = {name for name in keywords_of(partial)}
+    names = set(keywords_of(partial))
     first = positionals + int(function.self_value is not None)
     method = function.self_value is not None
     reads, unseen = helper_reads(module, node, function.scope)
     partial_node = None if partial is None else partial.node
     refs = _refs(node, first, names)
-    form = "lambda" if isinstance(node, ast.Lambda) else "method" if method else "def"
+    form: Form = "lambda" if isinstance(node, ast.Lambda) else "method" if method else "def"
     return KernelFacts(
         place="here" if here else "elsewhere",
-        form=form,  # type: ignore[arg-type] # narrowed by hand: one of the three literals
+        form=form,
         name=function.name,
         argument=code,
         span=Span(*module.span(node)) if here else None,

@@ -27,6 +27,8 @@ from pallas_static_grid.analysis.values import (
 )
 from pallas_static_grid.model import Span
 
+_IN_ORDER: Semantics = "sequential"
+_UNKNOWN: Semantics = "unknown"
 _SEMANTICS: dict[str, Semantics] = {
     "parallel": "parallel",
     "PARALLEL": "parallel",
@@ -104,14 +106,14 @@ def _semantics(site: LaunchSite, rank: int) -> tuple[Semantics, ...]:
     """Whether each axis runs in order: as `dimension_semantics` says, in order by default."""
     arg = site.args.get("compiler_params")
     if arg is None or arg.node is None:
-        return ("sequential",) * rank
+        return (_IN_ORDER,) * rank
     given = _keyword(site, arg, "dimension_semantics")
     if given is None:
         known = isinstance(_followed(site, arg.node), ast.Call | ast.Dict)
-        return (("sequential" if known else "unknown"),) * rank
+        return (_IN_ORDER if known else _UNKNOWN,) * rank
     if isinstance(given, ast.Tuple | ast.List) and len(given.elts) == rank:
         return tuple(_one(element) for element in given.elts)
-    return ("unknown",) * rank
+    return (_UNKNOWN,) * rank
 
 
 def _followed(site: LaunchSite, node: ast.expr) -> ast.expr:

@@ -73,9 +73,7 @@ def operands_of(facts: LaunchFacts, rank: int) -> tuple[tuple[OperandFacts, ...]
     return tuple(out), complete and alike and (specs is not None or prefetched == len(call.args))
 
 
-def _specs(
-    facts: LaunchFacts, rank: int, count: int
-) -> tuple[tuple[SpecFacts, ...], ...] | None:
+def _specs(facts: LaunchFacts, rank: int, count: int) -> tuple[tuple[SpecFacts, ...], ...] | None:
     """The specs of each operand behind the prefetched ones; None where they are not in sight."""
     arg = facts.site.spec_arg("in_specs")
     if arg is None or _is_none(arg.value):
@@ -163,9 +161,8 @@ def shape_key(value: Value) -> tuple[object, ...] | None:
     """A key of an array's lengths: equal keys mean equal lengths."""
     if not isinstance(value, Array):
         return None
-    if value.shape is not None:
-        if all(isinstance(length, Int) for length in value.shape):
-            return tuple(length.expr for length in value.shape if isinstance(length, Int))
+    if value.shape is not None and all(isinstance(length, Int) for length in value.shape):
+        return tuple(length.expr for length in value.shape if isinstance(length, Int))
     return ("of", value.dims_ident)
 
 

@@ -132,9 +132,7 @@ def _extents(
     return None
 
 
-def _written_shape(
-    facts: LaunchFacts, value: Value
-) -> tuple[Code | None, tuple[Code, ...] | None]:
+def _written_shape(facts: LaunchFacts, value: Value) -> tuple[Code | None, tuple[Code, ...] | None]:
     """The shape argument of a struct that is written in the launching call itself."""
     if not isinstance(value, Struct):
         return None, None

@@ -6,7 +6,7 @@ import ast
 
 from pallas_static_grid.analysis.facts import LaunchFacts
 from pallas_static_grid.analysis.index_maps import map_facts
-from pallas_static_grid.analysis.kernel_facts import Code, MapFacts, SpecFacts
+from pallas_static_grid.analysis.kernel_facts import Code, MapFacts, Memory, SpecFacts
 from pallas_static_grid.analysis.kernel_reads import own_nodes
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.values import (
@@ -94,7 +94,7 @@ def _code(module: ModuleContext, arg: Arg | None) -> Code | None:
     return Code(Span(*module.span(arg.node)), module.segment(arg.node))
 
 
-def _memory(arg: Arg | None) -> tuple[str, str | None]:  # type: ignore[return] # see below
+def _memory(arg: Arg | None) -> tuple[Memory, str | None]:
     """How a spec's memory space makes the ref: `windowed`, `smem`, `raw` or `unknown`."""
     if arg is None or _is_none(arg.value):
         return "windowed", None

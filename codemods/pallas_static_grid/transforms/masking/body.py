@@ -111,10 +111,9 @@ def _steps(draft: Draft, plan: BodyPlan) -> tuple[list[str], dict[int, str]]:
     reads = kernel.named_in_body("program_id")
     steps: dict[int, str] = {}
     for read in reads:
-        named = read.bound_to is not None and read.axis is not None
-        if (named and (read.statement or 0) < plan.above) or read.statement in plan.lifted:
-            if read.bound_to is not None and read.axis is not None:
-                steps.setdefault(read.axis, read.bound_to)
+        above = (read.statement or 0) < plan.above or read.statement in plan.lifted
+        if above and read.bound_to is not None and read.axis is not None:
+            steps.setdefault(read.axis, read.bound_to)
     pl = _pallas(draft)
     taken = set(kernel.names) | set(steps.values())
     lines: list[str] = []
@@ -144,9 +143,7 @@ def _pallas(draft: Draft) -> str:
     return draft.name_of("jax.experimental.pallas", body[0])
 
 
-def _replacement(
-    draft: Draft, plan: BodyPlan, read: GridRead, steps: dict[int, str]
-) -> str | None:
+def _replacement(draft: Draft, plan: BodyPlan, read: GridRead, steps: dict[int, str]) -> str | None:
     """What stands in place of a read, or None where it stays."""
     if read.kind == "num_programs":
         return draft.reads.get(read.axis) if read.axis is not None else None
@@ -189,16 +186,15 @@ def _wrap(
         header = "\n".join(before) + "\n\n" + header
     wrapped = wrap_body(module, node, header, first=plan.above, unit=draft.unit)
     gone = {span.start for span in removed}
-    draft.add([edit for edit in wrapped if not (edit.span.start in gone and edit.text == draft.unit)])
+    stays = [e for e in wrapped if not (e.span.start in gone and e.text == draft.unit)]
+    draft.add(stays)
     draft.add([Edit(span, "") for span in removed])
     tails = keep_blocks(draft, pl, dead, keeps, draft.unit)
     if tails:
-        start, end = module.span(node.body[-1])
+        _, end = module.span(node.body[-1])
         indent = indentation(text, module.span(node.body[0])[0])
         newline = newline_of(text)
-        block = "".join(
-            newline + newline + indented(tail, indent, newline) for tail in tails
-        )
+        block = "".join(newline + newline + indented(tail, indent, newline) for tail in tails)
         draft.add([insertion(line_end(text, end), block)])
 
 

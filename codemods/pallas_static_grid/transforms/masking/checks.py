@@ -140,8 +140,7 @@ def check_maps(shape: LaunchShape, *, counting: bool) -> bool:
     `counting`: index maps can be given the live count.
     """
     dynamic = {axis.index for axis in shape.axes if axis.dynamic}
-    arrays = (*shape.operands, *(shape.outputs or ()))
-    specs = [spec for array in arrays for spec in array.specs if spec.index_map is not None]
+    specs = [spec for spec in shape.specs if spec.index_map is not None]
     reads = [
         (spec, read)
         for spec in specs

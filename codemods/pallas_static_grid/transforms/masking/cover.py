@@ -61,8 +61,7 @@ def _least(parts: list[str]) -> str:
 
 def _check_specs(shape: LaunchShape, pinned: frozenset[int]) -> None:
     """Refuse windows whose blocks are not plainly counted, or that are not in sight."""
-    specs = [s for array in (*shape.operands, *(shape.outputs or ())) for s in array.specs]
-    for spec in specs:
+    for spec in shape.specs:
         if spec.memory == "raw":
             continue
         if not spec.plain or spec.memory == "unknown":

@@ -74,9 +74,10 @@ def _wrapper(
         else:
             entries.append(f"block[{place}]")
     comma = "," if len(entries) == 1 else ""
+    words = noun.replace("_", " ")
     return [
         f"def {name}(index_map):",
-        f'{unit}"""Dead {noun} go to blocks of their own at the end, which is cut off again."""',
+        f'{unit}"""Dead {words} go to blocks of their own at the end, which is cut off again."""',
         "",
         f"{unit}def dumped({', '.join([*steps, *parameters])}, *prefetched):",
         f"{unit * 2}is_live = {step} < {live}",

@@ -33,7 +33,7 @@ def empty_condition(draft: Draft) -> str:
 
 def comment(draft: Draft) -> str:
     """Why there is a guard."""
-    nouns = [draft.names[axis.index].noun for axis in draft.dynamic]
+    nouns = [draft.names[axis.index].words for axis in draft.dynamic]
     what = nouns[0] if len(nouns) == 1 else "steps"
     return f"# The grid is as long as it can get; {what} past the live ones do nothing."
 

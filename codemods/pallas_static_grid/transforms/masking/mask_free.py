@@ -39,8 +39,7 @@ def _obstacle(shape: LaunchShape) -> str | None:
         return "the kernel may do more than write its outputs"
     if shape.outputs is None:
         return "its outputs are not in sight"
-    specs = [spec for array in (*shape.operands, *shape.outputs) for spec in array.specs]
-    if not all(_is_blocked(spec) for spec in specs):
+    if not all(_is_blocked(spec) for spec in shape.specs):
         return "a ref is not a block that the grid steps through"
     reads_step = bool(kernel.reads or kernel.helper_reads)
     if reads_step and any(operand.spec is None for operand in shape.operands):

@@ -26,6 +26,11 @@ class AxisNames:
     """Its ref in the kernel: `num_live_ref`."""
 
     @property
+    def words(self) -> str:
+        """The noun in prose: `row blocks`."""
+        return self.noun.replace("_", " ")
+
+    @property
     def one(self) -> str:
         """One step: `block`."""
         return singular(self.noun)

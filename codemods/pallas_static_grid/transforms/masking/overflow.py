@@ -45,8 +45,9 @@ def _lines(
     jax = draft.name_of("jax", at)
     jnp = draft.name_of("jax.numpy", at)
     unit = draft.unit
-    most = " or ".join(f"{b} {n}" for b, n in zip(bounds, nouns, strict=True))
-    what = most if all(bound.isdigit() for bound in bounds) else f"the bound of the {nouns[0]}"
+    words = [noun.replace("_", " ") for noun in nouns]
+    most = " or ".join(f"{b} {w}" for b, w in zip(bounds, words, strict=True))
+    what = most if all(bound.isdigit() for bound in bounds) else f"the bound of the {words[0]}"
     body = [
         f'"""Work beyond {what} would be lost: raise, or fill the outputs under a trace."""',
         f"fits = {fits}",

@@ -153,9 +153,7 @@ def _wrapper_lines(
     passed = header.parameters if maps_count else header.passed
     call = f"index_map({', '.join([*steps, *passed])})"
     if maps_count or any(m.tables or m.components is None for m in maps):
-        alive = " & ".join(
-            f"({live} > 0)" if not one else f"{live} > 0" for live in lives.values()
-        )
+        alive = " & ".join(f"({live} > 0)" if not one else f"{live} > 0" for live in lives.values())
         body.append(f"block = {call}")
         body.append(f"return tuple({jnp}.where({alive}, index, 0) for index in block)")
     else:
@@ -163,7 +161,7 @@ def _wrapper_lines(
     first = ", ".join([*steps, *header.parameters])
     return [
         f"def {name}(index_map):",
-        f'{unit}"""Dead {noun} stay on the last live block and move no data."""',
+        f'{unit}"""Dead {noun.replace("_", " ")} stay on the last live block and move no data."""',
         "",
         f"{unit}def pinned({first}):",
         *(f"{unit * 2}{line}" for line in body),
@@ -185,9 +183,7 @@ def _count_reads(draft: Draft, new_operands: int) -> tuple[dict[int, str], _Head
     shape = draft.shape
     if new_operands:
         names = {axis.index: draft.names[axis.index].ref for axis in draft.dynamic}
-        added = [
-            names[axis.index] for axis in draft.dynamic if shape.counts[axis.index] is None
-        ]
+        added = [names[axis.index] for axis in draft.dynamic if shape.counts[axis.index] is None]
     else:
         added = []
     reads: dict[int, str] = {}

@@ -104,12 +104,16 @@ def _first_statement(draft: Draft, at_launch: ast.stmt, spans: tuple[Span, ...])
         return at_launch
     owner = paths[0][depth - 1]
     for block in ("body", "orelse", "finalbody"):
-        children = getattr(owner, block, None)
-        if isinstance(children, list):
-            inside = [s for s in children if any(len(p) > depth and p[depth] is s for p in paths)]
-            if len({id(p[depth]) for p in paths if len(p) > depth}) == len(inside):
-                return inside[0]
-    return at_launch
+        children: list[ast.stmt] = getattr(owner, block, None) or []
+        below = {id(p[depth]) for p in paths if len(p) > depth}
+        inside = [child for child in children if id(child) in below]
+        if inside and len(below) == len(inside):
+            return inside[0]
+    raise refused(
+        draft.shape,
+        "not-supported",
+        "the block specs and the launch stand in blocks that have no common beginning",
+    )
 
 
 __all__ = ["Placement", "place"]

@@ -93,9 +93,7 @@ def _converted(
     )
 
 
-def _without_mask(
-    facts: LaunchFacts, shape: LaunchShape, context: PlanContext
-) -> EditGroup | None:
+def _without_mask(facts: LaunchFacts, shape: LaunchShape, context: PlanContext) -> EditGroup | None:
     """The mask-free form; None where it is not sound and a guard may be."""
     found = mask_free_bounds(facts, shape)
     if isinstance(found, str):
@@ -206,9 +204,7 @@ def _scalar_parameters(shape: LaunchShape) -> frozenset[str]:
     return frozenset(names[: shape.num_scalar_prefetch or 0])
 
 
-def _pin_plan(
-    shape: LaunchShape, outputs: tuple[OutputPlan, ...], maps_count: bool
-) -> PinPlan:
+def _pin_plan(shape: LaunchShape, outputs: tuple[OutputPlan, ...], maps_count: bool) -> PinPlan:
     """Every map gets the new operand: pinned, or passed by where dead blocks may be visited."""
     passed: dict[int, SpecFacts] = {}
     dumped = _dumped_keys(outputs)
@@ -258,7 +254,7 @@ def _pin_item(shape: LaunchShape, spec: SpecFacts) -> PinItem:
     if spec.local and not spec.other_launches:
         return PinItem(spec)
     references: list[Code] = []
-    for array in (*shape.operands, *(shape.outputs or ())):
+    for array in shape.arrays:
         if any(spec_key(other) == spec_key(spec) for other in array.specs):
             code = array.spec_code
             if code is None or not code.text.replace(".", "").isidentifier():
@@ -330,9 +326,7 @@ def _emit(draft: Draft, choice: _Choice) -> None:
     bounds = covered_bounds(shape, pinned)
     draft.shape = replace(
         shape,
-        axes=tuple(
-            replace(axis, bound=bounds.get(axis.index, axis.bound)) for axis in shape.axes
-        ),
+        axes=tuple(replace(axis, bound=bounds.get(axis.index, axis.bound)) for axis in shape.axes),
     )
     set_grid(draft, bounds)
     count_lines = carry_counts(draft, choice.carrier, list(choice.new_axes))
