@@ -72,6 +72,20 @@ def same(a: Value, b: Value) -> bool:
             return False
 
 
+_MANY = 8
+"""More values than this are one value of which nothing is known."""
+
+
+def _either(a: Sym, b: Sym, fresh: Fresh, *, static: bool) -> Sym:
+    """One of two numbers; where a table or a chain of branches gives many, just a number."""
+    depth, sym = 0, a
+    while isinstance(sym, Op) and sym.kind == "select" and depth < _MANY:
+        depth, sym = depth + 1, sym.args[0]
+    if depth == _MANY:
+        return fresh("one of many values", static=static)
+    return Op("select", (a, b))
+
+
 def join(a: Value, b: Value, fresh: Fresh) -> Value:
     """One value that covers both."""
     if isinstance(a, Lazy) or isinstance(b, Lazy):
@@ -79,7 +93,8 @@ def join(a: Value, b: Value, fresh: Fresh) -> Value:
     if same(a, b):
         return a
     if isinstance(a, Int) and isinstance(b, Int):
-        return replace(a, expr=Op("select", (a.expr, b.expr)), is_bool=a.is_bool and b.is_bool)
+        expr = _either(a.expr, b.expr, fresh, static=True)
+        return replace(a, expr=expr, is_bool=a.is_bool and b.is_bool)
     if isinstance(a, Tuple) and isinstance(b, Tuple) and len(a.items) == len(b.items):
         items = tuple(join(x, y, fresh) for x, y in zip(a.items, b.items, strict=True))
         nodes = a.nodes if a.nodes == b.nodes else ()
@@ -104,7 +119,7 @@ def join_arrays(a: Array, b: Array, fresh: Fresh) -> Array:
         shape = tuple(join(x, y, fresh) for x, y in zip(a.shape, b.shape, strict=True))
     elem = None
     if a.elem is not None and b.elem is not None:
-        elem = Op("select", (a.elem, b.elem))
+        elem = _either(a.elem, b.elem, fresh, static=False)
     same_dims = a.dims_ident == b.dims_ident and a.shape is None and b.shape is None
     key = fresh("array", static=False).key
     return replace(
