@@ -52,12 +52,14 @@ class Case:
         return modes
 
     def two_cores(self) -> Iterator[tuple[Mode, list[Input]]]:
-        """Under every seed two of the inputs; over all seeds every input."""
+        """Under every seed at least one of the inputs; over all seeds every input."""
         inputs = list(self.module.cases())
         watch = not self.get("RACES_ARE_HARMLESS", False)
+        share = len(inputs) / len(jax_harness.SEEDS)
         for turn, seed in enumerate(jax_harness.SEEDS):
-            start = turn * len(inputs) // len(jax_harness.SEEDS)
-            yield jax_harness.two_cores(seed, watch_races=watch), inputs[start : start + 2]
+            start = int(turn * share)
+            stop = max(start + 1, int((turn + 1) * share))
+            yield jax_harness.two_cores(seed, watch_races=watch), inputs[start:stop]
 
     @contextlib.contextmanager
     def types(self) -> Iterator[None]:

@@ -194,7 +194,8 @@ def _draw(rng: random.Random, spoiler: str | None = None) -> Spec:
             index,
             rng.randint(1 if rank > 1 else 3, 4 if rank < 3 else 3),
             count if index in dynamic else "static",
-            parallel=not reduced and rng.random() < 0.3,
+            # Parallel axes come first, or the interpreter refuses the launch.
+            parallel=not reduced and all(a.parallel for a in axes) and rng.random() < 0.4,
         )
         axes.append(axis)
         if body == "segments" and reduced:
