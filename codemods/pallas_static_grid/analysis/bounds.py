@@ -366,7 +366,8 @@ class _Asker:
         given = dynamic_branch(self.facts, self.axis)
         if given is None or len(static) != 1 or len(traced) != 1:
             return None
-        other = self.write(poly(static[0].expr, self.known))
+        texts = [s.text for o in static if o.trace is not None for s in o.trace.steps()]
+        other = self.write(poly(static[0].expr, self.known), *texts, given.text)
         site, names = self.facts.site, axis_names(self.facts, len(self.facts.dims))
         counts = counts_of(self.facts)
         counts[self.axis] = next(iter(syms_of(traced[0])), None)

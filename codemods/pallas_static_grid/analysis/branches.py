@@ -26,7 +26,7 @@ def dynamic_branch(facts: LaunchFacts, axis: int) -> Given | None:
         sides = [_assigns(body, grid) for body in (node.body, node.orelse)]
         touched = [bool(lines & _lines(body)) for body in (node.body, node.orelse)]
         if all(sides) and touched[0] != touched[1]:
-            return Given(name, function, touched[0] == truth)
+            return Given(name, function, touched[0] == truth, site.module.segment(node))
     return None
 
 

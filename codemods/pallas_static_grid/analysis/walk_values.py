@@ -116,6 +116,8 @@ class Given:
     node: ast.AST
     """The function whose local it is."""
     truth: bool
+    text: str = field(default="", compare=False)
+    """The code of the branches."""
 
 
 @dataclass(eq=False, slots=True)
