@@ -60,7 +60,7 @@ def test_source_text_is_exact_at_any_width(width: int) -> None:
 
 
 def test_the_header_says_where_what_how_safe_and_why() -> None:
-    text = rewrite_text(sample())
+    text = rewrite_text(sample(), width=200)
     assert "src/f.py:1  scale_0  pad_and_mask  review" in text
     assert "Dead steps do nothing." in text
     assert "grid[0] = steps: `n` is an argument of the jitted function" in text
@@ -94,6 +94,23 @@ def test_what_changed_within_a_line_is_set_off() -> None:
     assert [old[a:b] for a, b in removed.emphasis] == ["n"]
     assert [new[a:b] for a, b in added.emphasis] == ["x.shape[0]"]
     assert "\x1b[1;4;32mx.shape" in rewrite_text(sample(), color=True)
+
+
+def test_prose_is_wrapped_between_words() -> None:
+    head = rewrite_text(sample(), width=40).split("@@ line")[0]
+    assert all(len(line) <= 40 for line in head.splitlines())
+    assert "  assumes: n <= x.shape[0]" in head
+
+
+def test_new_indentation_alone_is_not_set_off() -> None:
+    (hunk,) = hunks("def f():\n    a = b(c)\n", "def f():\n    if x:\n        a = b(c)\n")
+    assert all(line.emphasis == () for line in hunk.lines)
+
+
+def test_lines_that_begin_alike_are_compared() -> None:
+    old, new = "    grid=(n,),\n)(x)\n", "    grid=(table.shape[0] // 8,),\n)(count, x)\n"
+    (hunk,) = hunks(old, new)
+    assert [bool(line.emphasis) for line in hunk.lines] == [True, False, True, True]
 
 
 def test_lines_that_have_nothing_in_common_are_not_set_off() -> None:

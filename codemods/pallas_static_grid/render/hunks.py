@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
@@ -13,6 +13,8 @@ from pallas_static_grid.render.opcodes import grouped
 Mark = Literal[" ", "-", "+"]
 
 _ALIKE = 0.5
+_HEAD = re.compile(r"(?:\w+\s*=|\)+\(|def \w+\()")
+"""What a line that was rewritten usually still begins with: `grid=`, `)(`, `def kernel(`."""
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 
@@ -78,11 +80,19 @@ def pairs(
     start = added.start
     for i in removed:
         for j in range(start, added.stop):
-            matcher = SequenceMatcher(None, old[i].strip(), new[j].strip(), False)
-            if matcher.real_quick_ratio() > _ALIKE and matcher.ratio() > _ALIKE:
+            if _alike(old[i].strip(), new[j].strip()):
                 yield i, j
                 start = j + 1
                 break
+
+
+def _alike(old: str, new: str) -> bool:
+    """Whether one line is likely to have become the other."""
+    head = _HEAD.match(old)
+    if head is not None and new.startswith(head[0]):
+        return True
+    matcher = SequenceMatcher(None, old, new, False)
+    return matcher.real_quick_ratio() > _ALIKE and matcher.ratio() > _ALIKE
 
 
 def emphasis(old: str, new: str) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
@@ -91,11 +101,15 @@ def emphasis(old: str, new: str) -> tuple[tuple[tuple[int, int], ...], tuple[tup
     codes = SequenceMatcher(None, a, b, False).get_opcodes()
     changed = [code for code in codes if code[0] != "equal"]
     return (
-        tuple(_span(a, i1, i2) for _, i1, i2, _, _ in changed if i1 < i2),
-        tuple(_span(b, j1, j2) for _, _, _, j1, j2 in changed if j1 < j2),
+        tuple(_spans(a, ((i1, i2) for _, i1, i2, _, _ in changed))),
+        tuple(_spans(b, ((j1, j2) for _, _, _, j1, j2 in changed))),
     )
 
 
-def _span(words: Sequence[str], start: int, end: int) -> tuple[int, int]:
-    first = sum(map(len, words[:start]))
-    return first, first + sum(map(len, words[start:end]))
+def _spans(words: Sequence[str], ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The ranges in characters, without blanks at their ends; new indentation is no change."""
+    for start, end in ranges:
+        text = "".join(words[start:end])
+        if text.strip():
+            first = sum(map(len, words[:start])) + len(text) - len(text.lstrip())
+            yield first, first + len(text.strip())

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.table import Table
@@ -61,46 +61,50 @@ def show_diff(reports: Sequence[FileReport], *, color: bool) -> None:
 def show_rewrite(console: Console, rewrite: Rewrite, number: int, total: int) -> None:
     """One rewrite: header, reason, what it rests on, diff."""
     for line in rewrite_header(rewrite, number, total):
-        console.print(line, soft_wrap=True)
-    for line in diff_lines(rewrite.before, rewrite.after):
-        console.print(line, soft_wrap=True)
+        console.print(line)
+    console.print()
+    for text in diff_lines(rewrite.before, rewrite.after):
+        console.print(text, soft_wrap=True)
     console.print()
 
 
-def rewrite_header(rewrite: Rewrite, number: int, total: int) -> Iterator[Text | Rule]:
-    """The lines above the diff of a rewrite."""
+def rewrite_header(rewrite: Rewrite, number: int, total: int) -> Iterator[RenderableType]:
+    """What stands above the diff of a rewrite; prose, so it is wrapped between words."""
     launch = rewrite.launch
     title = Text(f" {number}/{total} ", "bold")
     yield Rule(title, align="left", style="dim", characters="─" if _unicode() else "-")
-    head = Text()
+    head = Text(overflow="fold")
     head.append(place(launch), "bold")
     head.append(f"  {launch.function}  ")
     head.append(", ".join(plan.transform for plan in rewrite.plans), "cyan")
     head.append("  ")
     head.append(rewrite.safety, _SAFETY_STYLES[rewrite.safety])
     yield head
-    yield Text(reason(rewrite))
+    yield _prose(reason(rewrite))
     yield from _foundations(launch)
     for note in rewrite.notes:
-        yield Text(f"note: {one_line(note)}", "dim")
-    yield Text("")
+        yield _prose(f"note: {one_line(note)}", "dim")
 
 
-def _foundations(launch: Launch) -> Iterator[Text]:
+def _foundations(launch: Launch) -> Iterator[RenderableType]:
     for dim in launch.dims:
         if dim.verdict == "static":
             continue
-        line = Text(f"grid[{dim.index}] = ")
+        line = _prose(f"grid[{dim.index}] = ")
         line.append(one_line(dim.expression), "bold")
         if dim.why:
             line.append(f": {one_line(dim.why[-1].reason)}")
         yield line
         if dim.bound is not None:
             notes = [note.strip() for note in bound_notes(dim.bound)]
-            yield Text(f"  {notes[0].rstrip(':')}")
+            yield _indented(_prose(notes[0].rstrip(":")), 2)
             for note in notes:
                 if note.startswith("assumes: "):
-                    yield Text(f"  {note}", "yellow")
+                    yield _indented(_prose(note, "yellow"), 2)
+
+
+def _prose(text: str, style: str = "") -> Text:
+    return Text(text, style, overflow="fold")
 
 
 def diff_lines(before: str, after: str) -> Iterator[Text]:
@@ -209,8 +213,8 @@ def _spell_out(
     console.print(_indented(Text(f"next: {first.hint or (entry.next_step if entry else '')}")))
 
 
-def _indented(text: Text) -> Padding:
-    return Padding(text, (0, 0, 0, 4))
+def _indented(text: Text, by: int = 4) -> Padding:
+    return Padding(text, (0, 0, 0, by))
 
 
 def _width() -> int | None:

@@ -78,7 +78,7 @@ def launch_lines(launch: Launch, *, verbose: bool = False) -> Iterator[Line]:
         yield (("", "    "), ("magenta", text))
         if launch.refusal.hint:
             yield (("dim", f"        {one_line(launch.refusal.hint)}"),)
-    for blocker in launch.blockers:
+    for blocker in launch.blockers if launch.verdict != "static" or verbose else ():
         where = _where(blocker, launch.path)
         yield (("dim", f"    not on {blocker.target}: {one_line(blocker.reason)} [{where}]"),)
 
