@@ -7,9 +7,10 @@ from textwrap import dedent
 
 import pytest
 from pallas_static_grid.analysis.modules import ModuleContext, parse_module
-from pallas_static_grid.rewrite.edits import apply
+from pallas_static_grid.rewrite.edits import apply, replacement
 from pallas_static_grid.rewrite.imports import member, needed
 from pallas_static_grid.rewrite.names import bound_in, enclosing, fresh, taken_at
+from pallas_static_grid.rewrite.unused import drop_unused
 
 
 def place(module: ModuleContext) -> ast.AST:
@@ -187,3 +188,42 @@ def test_fresh_names() -> None:
     assert fresh(frozenset({"n_live", "num_live", "n_live_2"}), "n_live", "num_live") == "n_live_3"
     assert fresh(frozenset(), "max", "max_steps") == "max_steps"
     assert fresh(frozenset(), "lambda") == "lambda_2"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("import jax\nimport numpy as np\ng = np.f()\n", "import jax\ng = 1\n"),
+        ("import numpy as np\n\nimport own\ng = np.f()\n", "import own\ng = 1\n"),
+        ("from jax import lax\ng = lax.f()\n", "g = 1\n"),
+        # used elsewhere, also in a comment or a string
+        ("import numpy as np\ng = np.f()\nh = np\n", None),
+        ("import numpy as np\ng = np.f()  # not np\n", None),
+        ('import numpy as np\ng = np.f()\nh = "np"\n', None),
+        # never used, with a comment, not alone, or with effects of its own
+        ("import numpy as np\nimport jax.numpy as jnp\ng = jnp.f()\nnp\n", None),
+        ("import math\ng = 2\n", None),
+        ("import numpy as np  # keep\ng = np.f()\n", None),
+        ("import jax, numpy as np\ng = np.f()\n", None),
+        ("import own as np\ng = np.f()\n", None),
+        ("if 1:\n    import numpy as np\ng = np.f()\n", None),
+    ],
+)
+def test_imports_that_only_the_edited_code_used_go(before: str, after: str | None) -> None:
+    module = parse_module("m.py", before)
+    value = next(n for n in module.tree.body if isinstance(n, ast.Assign)).value
+    edit = replacement(module.span(value), "1")
+    dropped = drop_unused(module, [edit])
+    if "jnp" in before:
+        assert apply(before, [edit, *dropped]) == "import numpy as np\ng = 1\nnp\n"
+    elif after is None:
+        assert dropped == ()
+    else:
+        assert apply(before, [edit, *dropped]) == after
+
+
+def test_a_package_may_hand_its_imports_on() -> None:
+    source = "import numpy as np\ng = np.f()\n"
+    module = parse_module("p/__init__.py", source, is_package=True)
+    value = next(n for n in module.tree.body if isinstance(n, ast.Assign)).value
+    assert drop_unused(module, [replacement(module.span(value), "1")]) == ()

@@ -22,6 +22,7 @@ from pallas_static_grid.rewrite.names import enclosing, path_to
 from pallas_static_grid.rewrite.settle import settle
 from pallas_static_grid.rewrite.style import style_of
 from pallas_static_grid.rewrite.syntax import comments_above, line_end, line_start, starts_line
+from pallas_static_grid.rewrite.unused import drop_unused
 from pallas_static_grid.transforms.base import PlanContext
 from pallas_static_grid.transforms.inlining.parameters import Place, Standing, standing
 from pallas_static_grid.transforms.inlining.returned import (
@@ -59,7 +60,7 @@ def plan(facts: LaunchFacts, context: PlanContext) -> EditGroup | Refusal | None
         name,
         "safe" if stands.certain else "review",
         f"the grid function becomes the tuple that it returns: `{_one_line(text)}`",
-        settle(facts.module, edits, style),
+        settle(facts.module, (*edits, *drop_unused(facts.module, edits)), style),
     )
 
 

@@ -36,10 +36,12 @@ from pallas_static_grid.rewrite.brackets import has_comment
 from pallas_static_grid.rewrite.edits import replacement
 from pallas_static_grid.rewrite.settle import settle
 from pallas_static_grid.rewrite.style import style_of
+from pallas_static_grid.rewrite.unused import drop_unused
 from pallas_static_grid.transforms.base import PlanContext
 from pallas_static_grid.transforms.shapes.bindings import Bindings
 from pallas_static_grid.transforms.shapes.exact import NotArithmetic, NotExact
-from pallas_static_grid.transforms.shapes.translate import Shared, Translator
+from pallas_static_grid.transforms.shapes.state import Shared
+from pallas_static_grid.transforms.shapes.translate import Translator
 
 name = "static_shape_arithmetic"
 
@@ -67,7 +69,8 @@ def plan(facts: LaunchFacts, context: PlanContext) -> EditGroup | Refusal | None
     if not changes:
         return None
     style = style_of(facts.module, context.line_length)
-    edits = settle(facts.module, (*changes, *translator.imports), style)
+    edits = (*changes, *translator.imports)
+    edits = settle(facts.module, (*edits, *drop_unused(facts.module, edits)), style)
     return EditGroup(name, "safe", _summary(facts, changes), edits, tuple(translator.notes))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 ATOM, POWER, UNARY, TIMES, PLUS, COMPARE, CHOICE = range(7)
 """How loosely an expression binds."""
@@ -122,3 +123,52 @@ def binary(sign: str, left: Exact, right: Exact) -> Exact:
 def called(function: str, *arguments: Exact) -> Exact:
     """`function(arguments)`."""
     return Exact(f"{function}({', '.join(a.text for a in arguments)})", changed=True)
+
+
+ENTRY = "size"
+"""The name of one entry where a vector is written as a comprehension."""
+
+
+def broadcast(vector: Vector, make: Callable[[Exact], Exact]) -> Vector:
+    """What is done to each entry of a vector."""
+    if vector.entries is not None:
+        return Vector(tuple(make(entry) for entry in vector.entries), changed=True)
+    each = vector.each if vector.each is not None else Exact(ENTRY, natural=True)
+    return Vector(None, vector.sequence, make(each), changed=True)
+
+
+def iterated(vector: Vector) -> str:
+    """A vector as something to iterate over, inside a call's parentheses."""
+    if vector.entries is not None:
+        comma = "," if len(vector.entries) == 1 else ""
+        return f"({', '.join(entry.text for entry in vector.entries)}{comma})"
+    if vector.each is None:
+        return vector.sequence
+    return f"{vector.each.text} for {ENTRY} in {vector.sequence}"
+
+
+def all_natural(vector: Vector) -> bool:
+    """Whether no entry is negative."""
+    if vector.entries is not None:
+        return all(entry.natural for entry in vector.entries)
+    return vector.each is None or vector.each.natural
+
+
+def is_changed(form: Form) -> bool:
+    """Whether the text differs from the source."""
+    return True if isinstance(form, Ratio) else form.changed
+
+
+def marked(form: Form) -> Form:
+    """The form with its text marked as new."""
+    return form if isinstance(form, Ratio) else replace(form, changed=True)
+
+
+def tuple_text(vector: Vector) -> str:
+    """A vector as a tuple."""
+    if vector.entries is not None:
+        comma = "," if len(vector.entries) == 1 else ""
+        return f"({', '.join(entry.text for entry in vector.entries)}{comma})"
+    if vector.each is None:
+        return f"tuple({vector.sequence})"
+    return f"tuple({vector.each.text} for {ENTRY} in {vector.sequence})"
