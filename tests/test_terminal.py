@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
+import kernel_samples as k
+import pexpect
 import pytest
 from pallas_static_grid.model import Changed, Clean, FileReport, Refusal
 from pallas_static_grid.render.hunks import hunks
@@ -186,3 +192,86 @@ def test_the_list_of_launches_is_the_plain_one_in_colours() -> None:
     listed = [line.rstrip() for line in coloured.splitlines()]
     for line in plain.splitlines():
         assert line in listed
+
+
+# -- on a pseudo-terminal -------------------------------------------------------------------------
+
+
+def on_terminal(*arguments: str, width: int = 80, **environment: str) -> tuple[int, str]:
+    """The command on a terminal: exit code, and all that appears there."""
+    child = pexpect.spawn(
+        sys.executable,
+        ["-m", "pallas_static_grid", *arguments],
+        dimensions=(40, width),
+        encoding="utf-8",
+        timeout=120,
+        env={**os.environ, "TERM": "xterm-256color", **environment},
+    )
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus is not None
+    return child.exitstatus, (child.before or "").replace("\r\n", "\n")
+
+
+@pytest.fixture
+def kernels(workspace: Path) -> Path:
+    text = k.module(k.review(), k.safe(), k.refused()).replace("2.0", "2.0  # [red] :smile:")
+    (workspace / "f.py").write_text(text)
+    return workspace
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_diff_shows_rewrites_and_a_summary(kernels: Path, width: int) -> None:
+    code, shown = on_terminal("diff", width=width)
+    assert code == 1
+    plain = ESCAPE.sub("", shown)
+    assert "f.py:12  scale  pad_and_mask  review" in plain
+    assert "f.py:23  capped  pad_and_mask  safe" in plain
+    assert re.search(r"launches +rewrites +refusals", plain)
+    assert "no-bound (1): Nothing in sight bounds the dimension" in plain
+    assert "\x1b[1;31m- " in shown and "\x1b[1;32m+ " in shown
+    assert "diff --git" not in plain
+
+
+def test_scan_is_coloured_and_exact(kernels: Path) -> None:
+    code, shown = on_terminal("scan")
+    assert code == 1
+    assert "\x1b[1;31mdynamic\x1b[0m" in shown
+    assert "f.py:12:12: dynamic: scale: grid=(pl.cdiv(n, 8),)" in ESCAPE.sub("", shown)
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {}])
+def test_without_colours_nothing_is_lost(kernels: Path, environment: dict[str, str]) -> None:
+    flags = () if environment else ("--no-color",)
+    _, coloured = on_terminal("diff")
+    _, shown = on_terminal("diff", *flags, **environment)
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]", shown)
+    assert ESCAPE.sub("", shown) == ESCAPE.sub("", coloured)
+    _, listed = on_terminal("scan", *flags, **environment)
+    assert "\x1b" not in listed
+
+
+def test_a_dumb_terminal_gets_the_plain_patch(kernels: Path) -> None:
+    code, shown = on_terminal("diff", TERM="dumb")
+    assert code == 1
+    assert "\x1b" not in shown
+    assert "diff --git a/f.py b/f.py" in shown
+
+
+def test_long_runs_have_a_progress_bar_that_goes_away(workspace: Path) -> None:
+    for number in range(60):
+        (workspace / f"f{number}.py").write_text(k.module(k.review()))
+    _, shown = on_terminal("scan", "--jobs", "1", "--output", "out.txt")
+    counts = re.findall(r"(\d+)/60 +(\d+) launches", ESCAPE.sub("", shown))
+    assert len(counts) > 3
+    assert any(done == launches != "0" for done, launches in counts)
+    assert "\x1b[2K" in shown.split(" launches")[-1], "the line is cleared"
+
+
+def test_short_runs_and_pipes_have_no_progress_bar(kernels: Path) -> None:
+    _, shown = on_terminal("scan")
+    assert "1/1" not in shown
+    done = subprocess.run(
+        [sys.executable, "-m", "pallas_static_grid", "scan"], capture_output=True, text=True
+    )
+    assert done.stderr == ""
