@@ -748,3 +748,37 @@ def test_start_up_leaves_heavy_modules_alone(workspace: Path) -> None:
 
 def test_outcomes_have_the_type_that_tests_rely_on() -> None:
     assert Outcome(0, "", "") == Outcome(0, "", "")
+
+
+def test_names_that_are_taken_are_not_taken_again(workspace: Path) -> None:
+    text = k.module(k.review()).replace(
+        "def scale(x, n):\n",
+        "def scale(x, n):\n"
+        "    num_live_blocks, num_live_ref, is_live = x.shape[0], n, 1\n"
+        "    x = x + num_live_blocks + num_live_ref + is_live\n",
+    )
+    text = text.replace("import jax.numpy as jnp\n", "import jax.numpy as jnp\n\njnp_ = jnp\n")
+    text += "\n\n_live_block = num_live_blocks = live_kernel = 3\n"
+    put({"f.py": text})
+    assert run_tool("apply").exit_code == 0
+    after = Path("f.py").read_text()
+    compile(after, "f.py", "exec")
+    for line in text.splitlines():
+        if "num_live" in line or "live_kernel" in line:
+            assert line in after.splitlines()
+    assert after.count("num_live_blocks =") == text.count("num_live_blocks =")
+    assert run_tool("apply").exit_code == 0
+    assert Path("f.py").read_text() == after
+
+
+def test_a_file_half_migrated_gets_the_rest(workspace: Path) -> None:
+    put({"f.py": k.module(k.review("one"), k.review("two"))})
+    line = k.line_of(Path("f.py").read_text(), "two")
+    assert run_tool("apply", "--only", f"f.py:{line}").exit_code == 0
+    half = Path("f.py").read_text()
+    assert run_tool("apply").exit_code == 0
+    whole = Path("f.py").read_text()
+    assert "grid=(pl.cdiv(n, 8),)" in half and "grid=(pl.cdiv(n, 8),)" not in whole
+    after_two = half[half.index("def two") :]
+    assert after_two in whole, "what was rewritten already stays as it is"
+    assert run_tool("diff").stdout == ""
