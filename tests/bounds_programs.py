@@ -85,7 +85,8 @@ TOUCHES = {
     "pltpu.sync_copy(y_hbm.at[pl.ds(i * B, B)], buffer)": 2,
     "pltpu.sync_copy(y_hbm.at[pl.ds((i + 1) * B, B)], buffer)": 1,
     "pltpu.sync_copy(y_hbm.at[pl.ds(jnp.minimum(i, 0) * B, B)], buffer)": 1,
-    "@pl.when(i == 0)\n    def _first():\n        pltpu.sync_copy(y_hbm.at[pl.ds(i * B, B)], buffer)": 1,
+    "@pl.when(i == 0)\n    def _first():\n"
+    "        pltpu.sync_copy(y_hbm.at[pl.ds(i * B, B)], buffer)": 1,
     "copy = pltpu.make_async_copy(y_hbm.at[pl.ds(i * B, B)], buffer, sem)\n"
     "    copy.start()\n    copy.wait()": 1,
 }

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pallas_static_grid.analysis.algebra import equal, normal, poly
 from pallas_static_grid.analysis.intervals import Facts, lower, prove_le, upper
-from pallas_static_grid.analysis.scopes import Fact
+from pallas_static_grid.analysis.rendering import Names
+from pallas_static_grid.analysis.scopes import Fact, Scope
 from pallas_static_grid.analysis.symbolic import Atom, Num, Op, Sym, is_static, op
+from pallas_static_grid.analysis.values import Array, External, Int, Tuple
 from pallas_static_grid.model import Step
 
 STEP = Step("f.py", 1, "assert", "a fact")
@@ -284,3 +288,86 @@ def test_no_limit_without_proof(sym: Sym) -> None:
 def test_a_static_divisor_may_be_assumed_positive_and_is_named() -> None:
     (limit,) = upper(cdiv(op("min", dynamic("q"), X), M), Facts.of(()), assume=True)
     assert equal(limit.value, cdiv(X, M)) and limit.positive == (M,)
+
+
+NAMED = {X: "x", Y: "y", B: "B", C: "C", M: "M", S: "S"}
+
+
+def names(*, cdiv_known: bool) -> Names:
+    """All static atoms in scope: two of them as lengths of arrays."""
+    scope = Scope(None, ast.parse(""), "f")
+    for atom, name in NAMED.items():
+        if atom.key[0] == "dim":
+            scope.names[name] = Array(str(atom.key[1]))
+        else:
+            scope.names[name] = Int(atom)
+    scope.names["tiles"] = Int(op("cdiv", X, B))
+    scope.names["pair"] = Tuple((Int(op("add", X, S)), Int(op("mul", B, C))))
+    if cdiv_known:
+        scope.names["pl"] = External("pl")
+    return Names.at(scope, Facts.of(()))
+
+
+class Sized:
+    def __init__(self, length: int) -> None:
+        self.shape = (length,)
+
+
+class Pallas:
+    @staticmethod
+    def cdiv(a: int, b: int) -> int:
+        return -(-a // b)
+
+
+STATIC = tuple(NAMED)
+
+
+@QUICK
+@given(
+    expressions(STATIC),
+    st.lists(VALUES, min_size=3, max_size=5),
+    st.booleans(),
+)
+def test_what_is_written_has_the_value(
+    sym: Sym, envs: list[dict[Atom, int]], cdiv_known: bool
+) -> None:
+    text = names(cdiv_known=cdiv_known).render(poly(sym, Facts.of(())))
+    if text is None:
+        assert "truncdiv" in repr(sym)
+        return
+    for raw in envs:
+        env = {a: (abs(v) if a.key[0] == "dim" else v) for a, v in raw.items()}
+        scope: dict[str, object] = {"pl": Pallas}
+        for atom, name in NAMED.items():
+            scope[name] = Sized(env[atom]) if atom.key[0] == "dim" else env[atom]
+        try:
+            expected = evaluate(sym, env)
+            scope["tiles"] = -(-env[X] // env[B])
+        except ZeroDivisionError:
+            continue
+        scope["pair"] = (env[X] + env[S], env[B] * env[C])
+        assert eval(text, scope) == expected, text
+
+
+@pytest.mark.parametrize(
+    ("sym", "text"),
+    [
+        (op("cdiv", X, M), "pl.cdiv(x.shape[0], M)"),
+        (op("cdiv", X, B), "tiles"),
+        (op("sub", op("cdiv", X, B), Num(1)), "tiles - 1"),
+        (op("floordiv", op("add", X, Y), B), "(x.shape[0] + y.shape[0]) // B"),
+        (op("sub", M, op("sub", X, Y)), "M + y.shape[0] - x.shape[0]"),
+        (op("mul", Num(2), op("floordiv", Y, B)), "2 * (y.shape[0] // B)"),
+        (op("add", X, S), "pair[0]"),
+        (op("min", M, op("cdiv", Y, B)), "min(M, pl.cdiv(y.shape[0], B))"),
+        (op("neg", M), "-M"),
+        (op("mod", op("neg", M), B), "-M % B"),
+    ],
+)
+def test_readable(sym: Sym, text: str) -> None:
+    assert names(cdiv_known=True).render(poly(sym, Facts.of(()))) == text
+
+
+def test_nothing_is_written_without_names() -> None:
+    assert names(cdiv_known=True).render(poly(op("add", dim("z"), Num(1)))) is None
+    assert names(cdiv_known=True).render(poly(op("truncdiv", M, B))) is None

@@ -371,7 +371,7 @@ def _floor_by_poly(a: Poly, b: Poly, know: Knowledge, origin: Op | None) -> Poly
     if b.constant is not None:
         return floor_quotient(a, b, know, origin)
     positive = (know.least(b) or 0) >= 1
-    if a.offset == -1 and len(a.terms) > 1 and positive:
+    if a.offset <= -1 and len(a.terms) > 1 and positive:
         # floor((x - 1) / b) == ceil(x / b) - 1 for b > 0
         return subtract(ceil_quotient(add(a, number(1)), b, know, origin), number(1))
     lead = a.terms[0]
