@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pallas_static_grid.analysis.algebra import Poly, ceil_quotient, number, poly, subtract, to_sym
@@ -73,17 +74,25 @@ def _of_part(question: _Question, part: Blocked, spec: BlockSpec, got: Received)
     walk = Walk((None,) * rank)
     function = single_function(walk, spec.index_map.value, spec.module)
     dims = block_dims(spec)
-    if function is None or dims is None:
+    if function is None:
         return [_unknown(question, part, spec, axis) for axis in question.bounds]
     steps = tuple(Scalar(step_index(axis)) for axis in range(rank))
     result = walk.call(function, (*steps, *got.prefetched), {})
     items = result.items if isinstance(result, Items) else (result,)
-    if len(items) != len(dims):
-        return [_unknown(question, part, spec, axis) for axis in question.bounds]
+    if dims is None or len(items) != len(dims):
+        moving = [axis for axis in question.bounds if not _stays(items, axis)]
+        return [_unknown(question, part, spec, axis) for axis in moving]
     out: list[Reach] = []
     for place, (index, dim) in enumerate(zip(items, dims, strict=True)):
         out += _of_index(question, part, spec, place, index, dim)
     return out
+
+
+def _stays(items: Sequence[Thing], axis: int) -> bool:
+    """Whether the same block is named on every step along an axis, whatever the block's shape."""
+    return all(
+        isinstance(item, Scalar) and step_index(axis) not in atoms(item.sym) for item in items
+    )
 
 
 def _of_index(

@@ -63,7 +63,16 @@ def map_facts(module: ModuleContext, argument: Arg, rank: int) -> MapFacts | Non
         any(c.kind == "table" for c in components or ()),
         Span(*module.span(node)) if isinstance(node, ast.Lambda) and own_lambda else None,
         None if isinstance(node, ast.Lambda) else node.name,
+        _is_bare(node),
     )
+
+
+def _is_bare(node: FunctionNode) -> bool:
+    """Whether some path returns something other than a display of indices."""
+    if isinstance(node, ast.Lambda):
+        return not isinstance(node.body, ast.Tuple | ast.List)
+    returned = [n.value for n in ast.walk(node) if isinstance(n, ast.Return)]
+    return any(not isinstance(value, ast.Tuple | ast.List) for value in returned)
 
 
 def _unwrapped(value: Value) -> tuple[Value, int | None]:

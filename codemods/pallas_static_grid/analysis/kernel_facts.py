@@ -144,6 +144,8 @@ class MapFacts:
     lambda_span: Span | None = None
     name: str | None = None
     """The function's name where it is a `def`."""
+    bare: bool = False
+    """Whether it gives a bare index instead of a tuple."""
 
     @property
     def axes(self) -> frozenset[int]:

@@ -13,7 +13,12 @@ from pallas_static_grid.analysis.values import External, Function, Partial, Valu
 from pallas_static_grid.model import Span
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-READS: dict[str, ReadKind] = {"program_id": "program_id", "num_programs": "num_programs"}
+READS: dict[str, ReadKind] = {
+    "program_id": "program_id",
+    "num_programs": "num_programs",
+    "axis_index": "program_id",
+    "axis_size": "num_programs",
+}
 _KNOWN_PACKAGES = frozenset(
     [
         "jax",
@@ -104,8 +109,18 @@ def read_kind(call: ast.Call, scope: Scope | None) -> ReadKind | None:
             return None
 
 
+def _handed_on(call: ast.Call) -> ReadKind | None:
+    """Whether a call is given `pl.num_programs` (or the like) to call it itself."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    names = [node.attr for node in given if isinstance(node, ast.Attribute)]
+    return next((READS[name] for name in names if name in READS), None)
+
+
 def literal_axis(call: ast.Call) -> int | None:
     """The axis of a read, where it is an int literal."""
+    last = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    if last in ("axis_index", "axis_size"):
+        return None
     given = [*call.args, *(k.value for k in call.keywords if k.arg == "axis")]
     match given:
         case [ast.Constant(value=int(axis))] if not isinstance(axis, bool):
@@ -122,7 +137,7 @@ def reads_in(
     for index, statement in enumerate(body_of(node)):
         bound = _bound_names(statement)
         for call, scopes in _calls(module, statement, ()):
-            kind = read_kind(call, scope)
+            kind = read_kind(call, scope) or _handed_on(call)
             if kind is None:
                 continue
             found.append(

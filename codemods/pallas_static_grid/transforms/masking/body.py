@@ -30,7 +30,7 @@ from pallas_static_grid.transforms.masking.guard import (
     live_condition,
 )
 
-_ABOVE = frozenset({"docstring", "del", "program_id", "unpack", "pure", "load"})
+_ABOVE = frozenset({"docstring", "del", "program_id", "unpack", "pure"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class BodyPlan:
     """Statements `i = pl.program_id(0)` further down, moved above it."""
 
 
-def body_plan(kernel: KernelFacts, prefetched: frozenset[str]) -> BodyPlan:
-    """Where the guard goes; `prefetched` are the parameters that hold scalars."""
+def body_plan(kernel: KernelFacts) -> BodyPlan:
+    """Where the guard goes."""
     statements = kernel.statements
     bound = [
         name for statement in statements if statement.kind != "del" for name in statement.binds
@@ -52,8 +52,6 @@ def body_plan(kernel: KernelFacts, prefetched: frozenset[str]) -> BodyPlan:
 
     def stays(statement: StatementFacts) -> bool:
         if statement.kind not in _ABOVE:
-            return False
-        if statement.kind == "load" and statement.source not in prefetched:
             return False
         return statement.kind == "del" or all(bound.count(name) == 1 for name in statement.binds)
 

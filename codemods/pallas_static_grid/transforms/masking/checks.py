@@ -35,11 +35,16 @@ def check_launch(shape: LaunchShape, no_bound: Refusal | None) -> None:
             raise Refused(no_bound)
         raise refused(shape, "no-bound", "nothing in sight bounds a dynamic dimension")
     for axis in dynamic:
-        if axis.code is None:
+        if axis.code is None or ":=" in axis.code.text:
             raise refused(
                 shape,
                 "opaque-arguments",
-                f"dimension {axis.index} is not an entry of a tuple that is written in sight",
+                f"dimension {axis.index} is not a plain entry of a tuple that is written in sight",
+            )
+    for spec in shape.specs:
+        if spec.span is None and spec.index_map is not None and shape.num_scalar_prefetch != 0:
+            raise refused(
+                shape, "shared-definition", "a block spec is built in another file", line=None
             )
     if shape.shares_grid_spec:
         raise refused(shape, "shared-definition", "another launch uses the same grid spec")
@@ -73,7 +78,7 @@ def _entry(code: object, index: int) -> str:
     return f"`{text}`" if text else f"dimension {index}"
 
 
-def check_kernel(shape: LaunchShape, scalars: frozenset[str]) -> BodyPlan | None:
+def check_kernel(shape: LaunchShape) -> BodyPlan | None:
     """How the kernel is guarded: the plan of its body, or None where it is wrapped."""
     kernel = shape.kernel
     if kernel.outside is not None:
@@ -92,9 +97,16 @@ def check_kernel(shape: LaunchShape, scalars: frozenset[str]) -> BodyPlan | None
     if own and kernel.statements and not _only_launch_decorates(shape):
         own = False
     if own:
-        plan = body_plan(kernel, scalars)
+        plan = body_plan(kernel)
         if not rebound_names(kernel, plan):
             return plan
+    if shape.decorator:
+        raise refused(
+            shape,
+            "kernel-not-guardable",
+            "the launch decorates the kernel, whose body cannot be put under a guard",
+            line=kernel.line,
+        )
     if kernel.reads:
         read = kernel.reads[0]
         why = "is shared" if kernel.uses else "cannot be edited in place"

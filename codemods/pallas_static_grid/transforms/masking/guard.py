@@ -27,7 +27,7 @@ def live_condition(draft: Draft, steps: dict[int, str]) -> str:
 
 def empty_condition(draft: Draft) -> str:
     """Whether no step of the launch is live."""
-    parts = [f"{draft.reads[axis.index]} == 0" for axis in draft.dynamic]
+    parts = [f"{draft.reads[axis.index]} <= 0" for axis in draft.dynamic]
     return parts[0] if len(parts) == 1 else " | ".join(f"({part})" for part in parts)
 
 
@@ -59,17 +59,23 @@ def keep_blocks(draft: Draft, pl: str, dead: str, keeps: tuple[Keep, ...], unit:
             "# An aliased block is written back in any case: dead steps keep what it held.\n"
             f"@{pl}.when({dead})\ndef _keep():\n" + "\n".join(lines)
         )
-    for keep in (keep for keep in keeps if keep.only_when_empty):
-        block = (
-            "# With nothing live, the block is still written back: hand it through.\n"
-            f"@{pl}.when({empty_condition(draft)})\ndef _keep():\n"
-            f"{unit}{keep.out_ref}[...] = {keep.in_ref}[...]"
-        )
-        if keep.may_be_absent:
-            inner = "\n".join(f"{unit}{line}" for line in block.split("\n"))
-            block = f"if {keep.in_ref} is not None:\n{inner}"
-        out.append(block)
+    rare = [keep for keep in keeps if keep.only_when_empty]
+    certain = [keep for keep in rare if not keep.may_be_absent]
+    if certain:
+        out.append(_hand_through(draft, pl, certain, unit))
+    for keep in (keep for keep in rare if keep.may_be_absent):
+        block = _hand_through(draft, pl, [keep], unit)
+        inner = "\n".join(f"{unit}{line}" for line in block.split("\n"))
+        out.append(f"if {keep.in_ref} is not None:\n{inner}")
     return out
+
+
+def _hand_through(draft: Draft, pl: str, keeps: list[Keep], unit: str) -> str:
+    lines = [f"{unit}{keep.out_ref}[...] = {keep.in_ref}[...]" for keep in keeps]
+    return (
+        "# With nothing live, the block is still written back: hand it through.\n"
+        f"@{pl}.when({empty_condition(draft)})\ndef _keep():\n" + "\n".join(lines)
+    )
 
 
 __all__ = [

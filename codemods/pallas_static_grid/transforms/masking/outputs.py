@@ -145,7 +145,7 @@ def _revisited(
     case: _Case, index_map: MapFacts | None, parameters: tuple[str, ...] | None, aliased: bool
 ) -> OutputPlan:
     """Dead steps name blocks that live steps name: they must follow directly on these."""
-    if case.target == "triton" and case.spec is None:
+    if case.target == "triton" and (case.spec is None or case.spec.memory == "whole"):
         return OutputPlan(case.output, pin=False)
     if case.target not in ("auto", "tpu"):
         raise case.refuse(
@@ -174,7 +174,7 @@ def _revisited(
 def _dump(case: _Case, index_map: MapFacts | None) -> Dump | None:
     """A dump block for an output whose blocks a table chooses; None where it cannot be made."""
     shape, output, spec = case.shape, case.output, case.spec
-    if not case.pins or index_map is None or spec is None or not spec.local:
+    if not case.pins or index_map is None or index_map.bare or spec is None or not spec.local:
         return None
     if len(shape.outputs or ()) != 1 or spec.other_launches or index_map.num_programs:
         return None
@@ -237,6 +237,11 @@ def _keep(case: _Case, parameters: tuple[str, ...] | None, *, empty: bool) -> Ke
         )
     place = len(shape.operands) + output.index
     names = parameters[place], parameters[operand.index]
+    deleted = [s for s in shape.kernel.statements if s.kind == "del" and set(names) & set(s.binds)]
+    if deleted and shape.kernel.place == "here":
+        raise case.refuse(
+            "aliased-output", "it is aliased, and the kernel deletes the ref that holds the block"
+        )
     return Keep(names[0], names[1], empty, operand.maybe_none)
 
 

@@ -155,7 +155,12 @@ def _wrapper_lines(
     if maps_count or any(m.tables or m.components is None for m in maps):
         alive = " & ".join(f"({live} > 0)" if not one else f"{live} > 0" for live in lives.values())
         body.append(f"block = {call}")
-        body.append(f"return tuple({jnp}.where({alive}, index, 0) for index in block)")
+        if any(m.bare for m in maps):
+            jax = draft.name_of("jax", at)
+            kept = f"lambda index: {jnp}.where({alive}, index, 0)"
+            body.append(f"return {jax}.tree.map({kept}, block)")
+        else:
+            body.append(f"return tuple({jnp}.where({alive}, index, 0) for index in block)")
     else:
         body.append(f"return {call}")
     first = ", ".join([*steps, *header.parameters])

@@ -149,7 +149,7 @@ def _summary(draft: Draft) -> str:
 def _choose(facts: LaunchFacts, shape: LaunchShape, target: Target) -> _Choice:
     carrier = carrier_for(shape, target)
     parameters = _parameters(shape)
-    body = check_kernel(shape, _scalar_parameters(shape))
+    body = check_kernel(shape)
     maps_count = check_maps(shape, counting=carrier.kind == "prefetch")
     new_axes = tuple(
         axis.index
@@ -196,12 +196,6 @@ def _parameters(shape: LaunchShape) -> tuple[str, ...] | None:
     if kernel.variadic is not None or len(kernel.refs) < least:
         return None
     return tuple(ref.name for ref in kernel.refs)
-
-
-def _scalar_parameters(shape: LaunchShape) -> frozenset[str]:
-    """The kernel's parameters that hold prefetched scalars."""
-    names = [ref.name for ref in shape.kernel.refs]
-    return frozenset(names[: shape.num_scalar_prefetch or 0])
 
 
 def _pin_plan(shape: LaunchShape, outputs: tuple[OutputPlan, ...], maps_count: bool) -> PinPlan:

@@ -46,9 +46,10 @@ def wrap_kernel(draft: Draft, keeps: tuple[Keep, ...], new_refs: list[str], refs
     lines = [f"def {name}({', '.join([*new_refs, *names])}):"]
     dead = ""
     if any(not keep.only_when_empty for keep in keeps):
-        lines += [f"{draft.unit}is_live = {condition}", ""]
-        condition = "is_live"
-        dead = f"{draft.name_of('jax.numpy', at)}.logical_not(is_live)"
+        live = fresh(frozenset({*names, *new_refs}) | kernel.names, "is_live")
+        lines += [f"{draft.unit}{live} = {condition}", ""]
+        condition = live
+        dead = f"{draft.name_of('jax.numpy', at)}.logical_not({live})"
     header = guard_header(pl, condition, function_name(draft), comment(draft))
     lines += [f"{draft.unit}{line}" for line in header.split("\n")]
     work = _work(draft, kernel, names)
