@@ -49,6 +49,8 @@ class Value:
     """Base of all values; `trace` says how the value came about."""
 
     trace: Trace | None = None
+    cells: frozenset[int] = frozenset()
+    """For what changes in place: the objects that it may be."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from pallas_static_grid.analysis import tables
 from pallas_static_grid.analysis.interpret.imports import find_module
+from pallas_static_grid.analysis.interpret.mutation import DICT_METHODS, LIST_METHODS, escape
 from pallas_static_grid.analysis.interpret.subscripts import Subscripts
 from pallas_static_grid.analysis.symbolic import Atom, Num
 from pallas_static_grid.analysis.values import (
@@ -38,6 +39,8 @@ class Attributes(Subscripts):
 
     def expr_Attribute(self, node: ast.Attribute) -> Value:
         base = self.eval(node.value)
+        if base.cells and node.attr in LIST_METHODS | DICT_METHODS:
+            escape(self, base, node.attr)
         return self.attribute(base, node.attr, node)
 
     def attribute(self, base: Value, attr: str, node: ast.expr) -> Value:

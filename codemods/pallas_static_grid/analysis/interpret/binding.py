@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from pallas_static_grid.analysis.interpret.annotations import from_annotation
+from pallas_static_grid.analysis.interpret.mutation import changes, is_mutable
 from pallas_static_grid.analysis.interpret.tracing import def_trace, traced
 from pallas_static_grid.analysis.values import (
     Dict,
@@ -128,7 +129,14 @@ def placeholders(run: Expressions, function: Function) -> list[Value]:
 
 def default_value(run: Expressions, function: Function, node: ast.expr) -> Value:
     """A default, as it was where the function was defined."""
-    return run.eval_in(function.scope, function.module, node)
+    value = run.eval_in(function.scope, function.module, node)
+    if is_mutable(value):
+        defaults = default_nodes(function.node.args)
+        name = next((name for name, default in defaults.items() if default is node), "")
+        if changes(function.node, name):
+            reason = f"calls of `{function.name}` change the default of `{name}`"
+            return Unknown(reason, trace=def_trace(function, reason))
+    return value
 
 
 def jitted_parameter(

@@ -37,10 +37,9 @@ class Calls(Decorators):
             launched = self.subscript_launch(node)
             if launched is not None:
                 return launched
-        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
-            changed = self.list_method(node.func.value.id, node.func.attr, node)
-            if changed is not None:
-                return changed
+        changed = self.changing_call(node)
+        if changed is not None:
+            return changed
         updated = self.updated_array(node)
         if updated is not None:
             return updated

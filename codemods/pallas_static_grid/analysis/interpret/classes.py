@@ -180,7 +180,9 @@ class Classes(Functions):
         ident = self.new_ident(cls.qualname)
         init = self.class_attribute(cls, "__init__")
         if isinstance(init, Function):
-            blank = Instance(cls, tuple(self.annotated_fields(cls, ident).items()), ident)
+            cells = self.new_cells()
+            fields_of = tuple(self.annotated_fields(cls, ident).items())
+            blank = Instance(cls, fields_of, ident, cells=cells)
             bound = bind_call(
                 self, replace(init, self_value=blank), args, kwargs, starred, double_starred
             )
@@ -198,6 +200,7 @@ class Classes(Functions):
                 self.run_init(init, bound, first),
                 ident,
                 trace=self.trace(node or cls.node, f"`{cls.node.name}` is built here"),
+                cells=cells,
             )
         declared = self.annotated_fields(cls, ident)
         fields: dict[str, Value] = {}

@@ -44,7 +44,7 @@ def sequence(kind: str) -> Callable[..., Value]:
             return Tuple(items, "tuple" if kind == "tuple" else "list", nodes)
         if isinstance(value, Sequence):
             if kind in {"tuple", "list"}:
-                return replace(value, trace=value.trace)
+                return replace(value, cells=frozenset())
             return Sequence(value.elem)
         elem = run.iterated(value, node)
         return Sequence(elem)
@@ -224,7 +224,7 @@ def dict_method(name: str) -> Callable[..., Value]:
                 return run.join_values([*values, base.rest, default])
             return run.unknown_of(node, *args[1:])
         if name == "copy":
-            return base
+            return replace(base, cells=frozenset())
         if not base.complete or not values:
             return run.unknown_of(node)
         if name == "values":
@@ -264,6 +264,11 @@ def namespace(
 
 def first(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     return args[0] if args else Unknown("nothing")
+
+
+def copied(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """A copy is another object."""
+    return replace(args[0], cells=frozenset()) if args else Unknown("nothing")
 
 
 def cast(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:

@@ -84,7 +84,8 @@ class Displays(Attributes):
             else:
                 items.append(self.eval(elt))
                 nodes.append(elt)
-        return Tuple(tuple(items), kind, tuple(nodes))
+        cells = self.new_cells() if kind == "list" else frozenset()
+        return Tuple(tuple(items), kind, tuple(nodes), cells=cells)
 
     def expr_Dict(self, node: ast.Dict) -> Value:
         items: dict[object, Value] = {}
@@ -103,7 +104,7 @@ class Displays(Attributes):
                 complete = False
             else:
                 items[constant[0]] = value
-        return Dict(tuple(items.items()), complete, node)
+        return Dict(tuple(items.items()), complete, node, cells=self.new_cells())
 
     def expr_JoinedStr(self, node: ast.JoinedStr) -> Value:
         return Unknown("a string", trace=self.trace(node, "this is a string"))

@@ -10,21 +10,27 @@ from pallas_static_grid.analysis.interpret.binding import bind_call
 from pallas_static_grid.analysis.interpret.contexts import Context
 from pallas_static_grid.analysis.interpret.joins import forget, freeze, identity
 from pallas_static_grid.analysis.interpret.machine import Frame, Handed
+from pallas_static_grid.analysis.interpret.mutation import (
+    DICT_METHODS,
+    LIST_METHODS,
+    called_method,
+    is_place,
+    set_attribute,
+)
 from pallas_static_grid.analysis.interpret.recording import Recording
 from pallas_static_grid.analysis.interpret.tracing import traced
 from pallas_static_grid.analysis.scopes import Scope
-from pallas_static_grid.analysis.symbolic import Num
 from pallas_static_grid.analysis.values import (
     Const,
     Dict,
     Function,
     Instance,
-    Int,
     Launcher,
     Partial,
     Sequence,
     Trace,
     Tuple,
+    Union,
     Unknown,
     Value,
     options,
@@ -81,8 +87,9 @@ class Functions(Recording):
         key = self.memo_key(function, bound)
         if key is not None and key in self.memo:
             return self.memo[key][0]
+        before = self.mutations
         result = self.inline(function, bound, call)
-        if key is not None:
+        if key is not None and self.mutations == before:
             # The arguments are kept too: keys hold identities of what must not be freed.
             self.memo[key] = (result, bound)
         if node in self.recursed and not self.guesses.get(node):
@@ -201,42 +208,29 @@ class Functions(Recording):
             result = _under(result, where)
         return result
 
-    def list_method(self, name: str, method: str, node: ast.Call) -> Value | None:
-        """`name.append(x)` and the like on a list in sight: the name holds a new list."""
-        base = self.scope.names.get(name)
-        if (
-            not isinstance(base, Tuple)
-            or base.kind != "list"
-            or method
-            not in {"append", "extend", "insert", "reverse", "pop", "clear", "sort", "remove"}
-        ):
-            return None
-        args = [self.eval(a) for a in node.args]
-        items = list(base.items)
-        result: Value = Const(None)
-        if method == "append" and len(args) == 1:
-            items.append(args[0])
-        elif method == "extend" and len(args) == 1 and isinstance(args[0], Tuple):
-            items.extend(args[0].items)
-        elif (
-            method == "insert"
-            and len(args) == 2
-            and isinstance(args[0], Int)
-            and isinstance(args[0].expr, Num)
-        ):
-            items.insert(args[0].expr.value, args[1])
-        elif method == "reverse" and not args:
-            items.reverse()
-        elif method == "clear" and not args:
-            items.clear()
-        elif method == "pop" and items and not args:
-            result = items.pop()
-        else:
-            elem = self.join_values([*items, *args]) if items or args else Unknown("an element")
-            self.bind(self.scope, name, Sequence(elem, trace=base.trace))
-            return elem if method == "pop" else result
-        self.bind(self.scope, name, Tuple(tuple(items), "list", trace=base.trace))
-        return result
+    def changing_call(self, node: ast.Call) -> Value | None:
+        """`place.append(x)`, `setattr(x, name, value)`: a call that changes an object in sight."""
+        match node.func:
+            case ast.Attribute(value=place, attr=method) if (
+                method in LIST_METHODS | DICT_METHODS and is_place(place)
+            ):
+                base = self.eval(place)
+                if not isinstance(base, Tuple | Sequence | Dict | Union):
+                    return None
+                if any(isinstance(a, ast.Starred) for a in node.args):
+                    return None
+                args = [self.eval(a) for a in node.args]
+                given = {k.arg: self.eval(k.value) for k in node.keywords if k.arg}
+                if any(k.arg is None for k in node.keywords):
+                    args.append(Unknown("`**` of a value"))
+                return called_method(self, base, method, args, given)
+            case ast.Name(id="setattr") | ast.Attribute(attr="__setattr__") if len(node.args) == 3:
+                base, key, value = (self.eval(a) for a in node.args)
+                name = key.value if isinstance(key, Const) else None
+                set_attribute(self, base, name if isinstance(name, str) else None, value, node)
+                return Const(None)
+            case _:
+                return None
 
     def body(self, node: ast.AST) -> None:
         """Run the body of a function or lambda; results are in the frame's `returns`."""

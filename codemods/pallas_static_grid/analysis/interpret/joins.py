@@ -88,6 +88,14 @@ def _either(a: Sym, b: Sym, fresh: Fresh, *, static: bool) -> Sym:
 
 def join(a: Value, b: Value, fresh: Fresh) -> Value:
     """One value that covers both."""
+    out = _join(a, b, fresh)
+    cells = a.cells | b.cells
+    if cells and out.cells != cells and not isinstance(out, Union):
+        return replace(out, cells=cells)
+    return out
+
+
+def _join(a: Value, b: Value, fresh: Fresh) -> Value:
     if isinstance(a, Lazy) or isinstance(b, Lazy):
         a, b = settled(a), settled(b)
     if same(a, b):

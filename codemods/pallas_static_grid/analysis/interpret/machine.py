@@ -6,10 +6,11 @@ import ast
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pallas_static_grid.analysis.interpret.contexts import Context
 from pallas_static_grid.analysis.interpret.joins import join
+from pallas_static_grid.analysis.interpret.mutation import is_mutable
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.project import Project
 from pallas_static_grid.analysis.scopes import Fact, Scope
@@ -97,6 +98,7 @@ class Machine:
         self.site_runs: dict[ast.AST, int] = {}
         self.spec_scopes: dict[ast.AST, tuple[Scope, ast.AST | None]] = {}
         self.run_id = 0
+        self.mutations = 0
         self.muted = 0
         self.memo: dict[object, tuple[Value, dict[str, Value]]] = {}
         self.reaching: set[ast.AST] = set()
@@ -131,8 +133,16 @@ class Machine:
             target = scope.parent or scope
             while name not in target.history and target.parent is not None:
                 target = target.parent
+        if target is not scope:
+            self.mutations += 1
+        if not value.cells and is_mutable(value):
+            value = replace(value, cells=self.new_cells())
         target.names[name] = value
         target.push(name, value, self.moment())
+
+    def new_cells(self) -> frozenset[int]:
+        """The identity of a new object that may change in place."""
+        return frozenset({next(self.counter)})
 
     def settle(self) -> None:
         """Note what names hold where paths have met, for closures defined from here on."""

@@ -10,8 +10,14 @@ from pallas_static_grid.analysis.interpret.calls import Calls
 from pallas_static_grid.analysis.interpret.imports import bind_import, bind_import_from
 from pallas_static_grid.analysis.interpret.joins import join_names
 from pallas_static_grid.analysis.interpret.machine import replace_frame
+from pallas_static_grid.analysis.interpret.mutation import (
+    called_method,
+    is_mutable,
+    is_place,
+    set_attribute,
+    set_item,
+)
 from pallas_static_grid.analysis.scopes import Fact, Scope
-from pallas_static_grid.analysis.symbolic import Num
 from pallas_static_grid.analysis.values import (
     Class,
     Const,
@@ -19,13 +25,10 @@ from pallas_static_grid.analysis.values import (
     Function,
     GridSpec,
     Instance,
-    Int,
-    Sequence,
     Tuple,
     Unknown,
     Value,
 )
-
 
 
 class Statements(Calls):
@@ -62,8 +65,11 @@ class Statements(Calls):
 
     def stmt_AugAssign(self, node: ast.AugAssign) -> None:
         load = ast.copy_location(_as_load(node.target), node.target)
-        value = self.binary(node.op, self.eval(load), self.eval(node.value), node)
-        self.assign(node.target, value, node)
+        before, by = self.eval(load), self.eval(node.value)
+        if isinstance(node.op, ast.Add) and before.cells and is_mutable(before):
+            called_method(self, before, "extend", [by], {})
+            return
+        self.assign(node.target, self.binary(node.op, before, by, node), node)
 
     def assign(self, target: ast.expr, value: Value, node: ast.AST) -> None:
         """Bind a target to a value, unpacking as the target asks."""
@@ -75,10 +81,11 @@ class Statements(Calls):
                 self.unpack(elts, value, node)
             case ast.Starred(value=inner):
                 self.assign(inner, value, node)
-            case ast.Attribute(value=ast.Name(id=name), attr=attr):
-                self.set_attribute(name, attr, value, node)
-            case ast.Subscript(value=ast.Name(id=name)):
-                self.set_item(name, target, value)
+            case ast.Attribute(value=base, attr=attr) if is_place(base):
+                trace = self.trace(node, f"`{self.segment(target)}` is assigned here", value)
+                set_attribute(self, self.eval(base), attr, replace(value, trace=trace), node)
+            case ast.Subscript(value=base) if is_place(base):
+                set_item(self, self.eval(base), target, value)
             case _:
                 pass
 
@@ -96,53 +103,15 @@ class Statements(Calls):
                 part = self.slice_of(value, starred, starred + 1 - len(elts), node)
             self.assign(target, part, node)
 
-    def set_attribute(self, name: str, attr: str, value: Value, node: ast.AST) -> None:
-        """`name.attr = value` on an instance in sight."""
-        base = self.lookup(name)
-        if not isinstance(base, Instance):
-            return
-        trace = self.trace(node, f"`{name}.{attr}` is assigned here", value)
-        value = replace(value, trace=trace)
-        fields = dict(base.fields)
-        fields[attr] = value
-        self.scope.names[name] = replace(base, fields=tuple(fields.items()))
-
-    def set_item(self, name: str, target: ast.Subscript, value: Value) -> None:
-        """`name[key] = value` on a dict or list in sight."""
-        base = self.lookup(name)
-        key = self.eval(target.slice)
-        if isinstance(base, Dict) and isinstance(key, Const):
-            items = {**dict(base.items), key.value: value}
-            self.scope.names[name] = replace(base, items=tuple(items.items()), node=None)
-        elif isinstance(base, Dict):
-            rest = value if base.rest is None else self.join_values([base.rest, value])
-            self.scope.names[name] = replace(base, complete=False, node=None, rest=rest)
-        elif isinstance(base, Tuple | Sequence):
-            elem = Unknown(f"an element of `{name}` is assigned", trace=base.trace)
-            at = key.expr.value if isinstance(key, Int) and isinstance(key.expr, Num) else None
-            if (
-                isinstance(base, Tuple)
-                and at is not None
-                and -len(base.items) <= at < len(base.items)
-            ):
-                new = list(base.items)
-                new[at] = value
-                self.scope.names[name] = replace(base, items=tuple(new), nodes=())
-            elif isinstance(base, Tuple) and base.items:
-                joined = tuple(self.join_values([item, value]) for item in base.items)
-                self.scope.names[name] = replace(base, items=joined, nodes=())
-            elif isinstance(base, Sequence):
-                joined_elem = self.join_values([base.elem, value])
-                self.scope.names[name] = Sequence(joined_elem, trace=base.trace)
-            else:
-                self.scope.names[name] = Sequence(elem, trace=base.trace)
-        changed = self.scope.names.get(name, Unknown(f"`{name}` is changed"))
-        self.scope.push(name, changed, self.moment())
-
     def stmt_Delete(self, node: ast.Delete) -> None:
         for target in node.targets:
             if isinstance(target, ast.Name):
                 self.scope.names.pop(target.id, None)
+            elif isinstance(target, ast.Subscript) and is_place(target.value):
+                base = self.eval(target.value)
+                key = self.constant_key(self.eval(target.slice))
+                method = "pop" if isinstance(base, Dict) and key else "remove"
+                called_method(self, base, method, [Const(key[0])] if key else [], {})
 
     def stmt_Import(self, node: ast.Import) -> None:
         bind_import(self, node)

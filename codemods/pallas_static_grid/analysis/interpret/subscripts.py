@@ -109,7 +109,8 @@ class Subscripts(Operators):
                 return Sequence(elem)
         cut = slice(*parts)
         if isinstance(base, Tuple):
-            return replace(base, items=base.items[cut], nodes=base.nodes[cut])
+            nodes = base.nodes[cut]
+            return replace(base, items=base.items[cut], nodes=nodes, cells=frozenset())
         if base.array is not None and parts[2] is None:
             start, stop = parts[0] or 0, parts[1]
             if stop is not None and (start < 0) == (stop < 0) and stop >= start:
