@@ -32,6 +32,7 @@ from pallas_static_grid.analysis.values import (
 
 if TYPE_CHECKING:
     from pallas_static_grid.analysis.interpret.expressions import Expressions
+    from pallas_static_grid.analysis.interpret.machine import Machine
 
 Change = Callable[[Value], Value]
 
@@ -64,7 +65,7 @@ def is_place(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
-def mutate(run: Expressions, base: Value, change: Change) -> None:
+def mutate(run: Machine, base: Value, change: Change) -> None:
     """Let every name in sight that holds the object of `base` hold the changed one."""
     run.mutations += 1
     if not base.cells:
@@ -79,7 +80,7 @@ def mutate(run: Expressions, base: Value, change: Change) -> None:
                 scope.push(name, changed, run.moment())
 
 
-def _scopes(run: Expressions) -> Iterator[Scope]:
+def _scopes(run: Machine) -> Iterator[Scope]:
     seen: set[int] = set()
     for frame in reversed(run.frames):
         scope: Scope | None = frame.scope
@@ -90,7 +91,7 @@ def _scopes(run: Expressions) -> Iterator[Scope]:
 
 
 def _changed(
-    run: Expressions,
+    run: Machine,
     value: Value,
     cells: frozenset[int],
     change: Change,
@@ -210,7 +211,7 @@ def set_item(run: Expressions, base: Value, target: ast.Subscript, value: Value)
     mutate(run, base, change)
 
 
-def _some_elements(run: Expressions, old: Value, elem: Value) -> Value:
+def _some_elements(run: Machine, old: Value, elem: Value) -> Value:
     """A list some of whose elements, or none, may be like `elem` now; its length is lost."""
     if isinstance(old, Tuple):
         return Sequence(run.join_values([*old.items, elem]), trace=elem.trace or old.trace)
@@ -241,7 +242,7 @@ def called_method(
     return result
 
 
-def escape(run: Expressions, base: Value, method: str) -> None:
+def escape(run: Machine, base: Value, method: str) -> None:
     """A method that changes its object is handed on: from here on anything may be in there."""
     what = Unknown(f"what `{method}` is called with, as a value of its own")
     if isinstance(base, Dict):
@@ -341,7 +342,7 @@ def _without(old: Value, key: object) -> Value:
     return replace(old, items=tuple((k, v) for k, v in old.items if k != key), node=None)
 
 
-def _opened(run: Expressions, old: Value, extra: list[Value]) -> Value:
+def _opened(run: Machine, old: Value, extra: list[Value]) -> Value:
     """A dict that may hold other values under any key."""
     if not isinstance(old, Dict):
         return old
