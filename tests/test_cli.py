@@ -471,6 +471,10 @@ def test_a_bound_given_by_the_user(workspace: Path) -> None:
     assert (bound["expression"], bound["kind"]) == ("16", "user")
     outcome = run_tool("scan", "--bound", "f.py::nobody::n=16")
     assert "--bound: no launch is in f.py::nobody" in outcome.stderr
+    outcome = run_tool("scan", "--bound", "f.py::endless::m=16")
+    assert "no dimension of f.py::endless is `m`; there is `n` or `dims[0]`" in outcome.stderr
+    for right in ("n", " n ", "dims[0]"):
+        assert "warning" not in run_tool("scan", "--bound", f"f.py::endless::{right}=16").stderr
 
 
 def test_pragmas(workspace: Path) -> None:

@@ -63,6 +63,7 @@ class _Examination:
     stages: Stages
     chosen: Collection[int] | None
     attempts: Attempts | None = None
+    shared: dict[int, tuple[Plan, ...]] = field(default_factory=dict)
     used: set[Pragma] = field(default_factory=set)
     warnings: list[str] = field(default_factory=list)
 
@@ -103,14 +104,20 @@ class _Examination:
         launches: list[Launch] = []
         rewrites: list[Rewrite] = []
         for ordinal in range(len(original.facts)):
-            launch, made = self._one(original, stage, ordinal, pragmas, rewrites)
+            launch, made = self._one(original, stage, ordinal, pragmas)
             launches.append(launch)
             if made is not None and made.stage is not None:
                 before, stage = stage, made.stage
-                patch = self.stages.diff(before.text, stage.text)
-                shown = replace(launch, dims=made.launch.dims)
-                texts = (self.stages.exact(before.text), self.stages.exact(stage.text))
-                rewrites.append(Rewrite(ordinal, shown, made.plans, *texts, made.notes, patch))
+                together = [
+                    other
+                    for other, verdict in enumerate(before.verdicts)
+                    if other != ordinal and verdict == "dynamic" != stage.verdicts[other]
+                ]
+                for other in together:
+                    self.shared[other] = _shared_plans(made.plans, launch)
+                rewrites.append(self._rewrite(ordinal, launch, made, before, original, together))
+        for other, plans in self.shared.items():
+            launches[other] = replace(launches[other], plans=plans, refusal=None)
         self._pragma_warnings(pragmas)
         listed, notes = self._listed(launches), tuple(self.warnings)
         if not rewrites:
@@ -120,13 +127,34 @@ class _Examination:
             source.path, listed, tuple(rewrites), source.data, after, notes, source.patch_path
         )
 
-    def _one(
+    def _rewrite(
         self,
-        original: Stage,
-        stage: Stage,
         ordinal: int,
-        pragmas: Pragmas,
-        rewrites: Sequence[Rewrite],
+        launch: Launch,
+        made: Attempt,
+        before: Stage,
+        original: Stage,
+        together: Sequence[int],
+    ) -> Rewrite:
+        """The unit of review: a launch with all that is done for it, and what it does besides."""
+        assert made.stage is not None
+        lines = [original.facts[other].launch.line for other in together]
+        notes = (
+            *made.notes,
+            *(f"the launch on line {line} becomes static with this edit" for line in lines),
+        )
+        return Rewrite(
+            ordinal,
+            replace(launch, dims=made.launch.dims),
+            made.plans,
+            self.stages.exact(before.text),
+            self.stages.exact(made.stage.text),
+            notes,
+            self.stages.diff(before.text, made.stage.text),
+        )
+
+    def _one(
+        self, original: Stage, stage: Stage, ordinal: int, pragmas: Pragmas
     ) -> tuple[Launch, Attempt | None]:
         """One launch as it is to be reported, and its rewrite if it gets one."""
         launch = original.facts[ordinal].launch
@@ -137,10 +165,10 @@ class _Examination:
             return _ignored(launch), None
         if launch.verdict != "dynamic" or not self._selected(launch):
             return launch, None
+        if stage.facts[ordinal].launch.verdict != "dynamic":
+            return launch, None
         if self.chosen is not None and ordinal not in self.chosen:
             return replace(launch, refusal=declined(launch)), None
-        if stage.facts[ordinal].launch.verdict != "dynamic":
-            return replace(launch, plans=_shared_plans(rewrites)), None
         attempt = self._attempt(original, stage, ordinal)
         named = [pragma for pragma in covering if attempt.involved & set(pragma.transforms)]
         if named:
@@ -212,18 +240,10 @@ def _unknown_names(pragmas: Pragmas) -> list[str]:
     ]
 
 
-def _shared_plans(rewrites: Sequence[Rewrite]) -> tuple[Plan, ...]:
-    """The plans of a launch that became static together with one above."""
-    source = rewrites[-1]
-    return tuple(
-        Plan(
-            plan.transform,
-            plan.safety,
-            f"becomes static together with the launch on line {source.launch.line}",
-            "",
-        )
-        for plan in source.plans
-    )
+def _shared_plans(plans: Sequence[Plan], launch: Launch) -> tuple[Plan, ...]:
+    """The plans of a launch that becomes static by what is done for another one."""
+    summary = f"becomes static together with the launch on line {launch.line}"
+    return tuple(Plan(plan.transform, plan.safety, summary, "") for plan in plans)
 
 
 def _file_pragma(pragma: Pragma) -> str:

@@ -10,12 +10,20 @@ from pathlib import Path
 
 from pallas_static_grid.analysis.project import Project
 from pallas_static_grid.discover import Candidate, Discovery, discover, display_path, patch_path
-from pallas_static_grid.model import Changed, Clean, Failed, FileReport, Options
+from pallas_static_grid.model import (
+    Changed,
+    Clean,
+    Failed,
+    FileReport,
+    Launch,
+    Options,
+    UserBound,
+)
 from pallas_static_grid.pipeline import examine
 from pallas_static_grid.pool import Lost, Pool
 from pallas_static_grid.source import Source, decode
 
-_LIMIT = 120.0
+_LIMIT = 300.0
 """Seconds after which a file is given up; files take milliseconds."""
 _WORTH_A_PROCESS = 500_000
 """Bytes of candidates from which a second process pays."""
@@ -137,10 +145,35 @@ def _unmatched(options: Options, reports: Sequence[FileReport]) -> tuple[str, ..
             for launch in launches
         ):
             out.append(f"--only {path}:{line}: no launch is on that line")
-    for bound in options.bounds:
-        if not any(
-            launch.path == bound.path and launch.function == bound.function for launch in launches
-        ):
-            where = f"{bound.path}::{bound.function}"
-            out.append(f"--bound: no launch is in {where} (see `scan` for paths and functions)")
-    return tuple(out)
+    out.extend(_without_dimension(bound, launches) for bound in options.bounds)
+    return tuple(warning for warning in out if warning)
+
+
+def _without_dimension(bound: UserBound, launches: Sequence[Launch]) -> str:
+    """A warning where a bound names no function or no dimension of a launch in it."""
+    where = f"{bound.path}::{bound.function}"
+    inside = [
+        launch
+        for launch in launches
+        if launch.path == bound.path and launch.function == bound.function
+    ]
+    if not inside:
+        return f"--bound: no launch is in {where} (see `scan` for paths and functions)"
+    wanted = _squeezed(bound.expression)
+    names = [
+        name
+        for launch in inside
+        for dim in launch.dims
+        for name in (_squeezed(dim.expression), f"dims[{dim.index}]")
+    ]
+    readable = all(launch.grid_kind == "tuple" for launch in inside)
+    if wanted in names or not readable:
+        return ""
+    shown = ", ".join(
+        f"`{dim.expression}` or `dims[{dim.index}]`" for launch in inside for dim in launch.dims
+    )
+    return f"--bound: no dimension of {where} is `{bound.expression}`; there is {shown}"
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
