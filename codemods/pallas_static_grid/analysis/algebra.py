@@ -324,6 +324,16 @@ def _split(a: Poly, b: Poly, know: Knowledge) -> tuple[Poly, Poly]:
     return add(*whole), left
 
 
+def leans_negative(p: Poly) -> bool:
+    """Which of `p` and `-p` is the spelling to keep; lengths of arrays are best positive."""
+    score = 0
+    for monomial, coefficient in p.terms:
+        if monomial:
+            heavy = any(isinstance(g, Atom) and g.key[0] == "dim" for g in monomial)
+            score += (2 if heavy else 1) * (1 if coefficient > 0 else -1)
+    return p.terms[0][1] < 0 if score == 0 else score < 0
+
+
 def _floor_by_number(a: Poly, c: int, know: Knowledge, origin: Op | None) -> Poly:
     shift, low = divmod(a.offset, c)
     free = subtract(a, number(a.offset))
@@ -337,7 +347,7 @@ def _floor_by_number(a: Poly, c: int, know: Knowledge, origin: Op | None) -> Pol
             floor_quotient(add(free, number(low // common)), number(c // common), know, origin),
         )
     sign = 1
-    if free.terms[0][1] < 0:
+    if leans_negative(free):
         sign, free, low = -1, scale(free, -1), c - 1 - low
     nested = _nested(free, number(c), low, know)
     if nested is not None:
@@ -374,8 +384,7 @@ def _floor_by_poly(a: Poly, b: Poly, know: Knowledge, origin: Op | None) -> Poly
     if a.offset <= -1 and len(a.terms) > 1 and positive:
         # floor((x - 1) / b) == ceil(x / b) - 1 for b > 0
         return subtract(ceil_quotient(add(a, number(1)), b, know, origin), number(1))
-    lead = a.terms[0]
-    if lead[1] < 0:
+    if leans_negative(a):
         opposite = scale(a, -1)
         return scale(_whole("cdiv", [opposite, b], origin), -1)
     if positive:

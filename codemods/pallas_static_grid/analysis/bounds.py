@@ -46,6 +46,12 @@ class _Candidate:
     in_sight: bool = False
     table: bool = False
     offset: bool = False
+    positive: tuple[Poly, ...] = ()
+    """Values that are taken to be at least 1."""
+
+    def assumes_no_more_than(self, other: _Candidate) -> bool:
+        """Whether all that it takes for granted the other takes for granted too."""
+        return self.offset <= other.offset and set(self.positive) <= set(other.positive)
 
 
 def bound_dims(
@@ -229,7 +235,8 @@ class _Asker:
                 continue
             assumes = tuple(f"`{self._show(p)}` is at least 1" for p in limit.positive)
             steps = self._value_steps(limit, text)
-            out.append(_Candidate(text, limit.form, "value", steps, assumes))
+            positive = tuple(poly(p, self.known) for p in limit.positive)
+            out.append(_Candidate(text, limit.form, "value", steps, assumes, positive=positive))
         return out
 
     def _value_steps(self, limit: Limit, text: str) -> tuple[Step, ...]:
@@ -284,6 +291,7 @@ class _Asker:
                     piece.in_sight,
                     piece.table,
                     piece.offset,
+                    tuple(dict.fromkeys(poly(p, self.known) for p in piece.positive)),
                 )
             )
         return out
@@ -303,34 +311,33 @@ class _Asker:
 
     def _tightest(self, candidates: list[_Candidate]) -> _Candidate | None:
         """The least of the candidates; of those that cannot be compared the best supported."""
-        if not candidates:
-            return None
-        groups: dict[Poly, list[_Candidate]] = {}
-        for candidate in candidates:
-            groups.setdefault(candidate.form, []).append(candidate)
-        forms = list(groups)
-        least = [f for f in forms if not any(self._below(g, f) for g in forms if g != f)]
-        order = {form: k for k, form in enumerate(forms)}
+        least = [c for c in candidates if not any(self._beats(d, c) for d in candidates)]
+        order = {id(c): k for k, c in enumerate(candidates)}
 
-        def rank(form: Poly) -> tuple[bool, bool, bool, bool, int, int, int]:
-            members = groups[form]
+        def rank(one: _Candidate) -> tuple[bool, bool, int, bool, bool, int, int, int]:
+            agree = [
+                c for c in least if c.form == one.form and len(c.positive) <= len(one.positive)
+            ]
             return (
-                all(m.offset for m in members),
-                not any(m.kind == "value" and not m.assumes for m in members),
-                not any(m.in_sight for m in members),
-                not any(m.table for m in members),
-                -len(members),
-                len(members[0].text),
-                order[form],
+                one.offset,
+                one.kind != "value" or bool(one.assumes),
+                len(one.positive),
+                not one.in_sight,
+                not one.table,
+                -len(agree),
+                len(one.text),
+                order[id(one)],
             )
 
-        chosen = groups[min(least, key=rank)]
-        return min(chosen, key=lambda c: (c.kind != "value", len(c.assumes)))
+        return min(least, key=rank, default=None)
 
-    def _below(self, a: Poly, b: Poly) -> bool:
-        """Whether `a` is known to be the smaller one (`b` may equal it)."""
-        one, other = to_sym(a), to_sym(b)
-        return prove_le(one, other, self.known) and not prove_le(other, one, self.known)
+    def _beats(self, one: _Candidate, other: _Candidate) -> bool:
+        """Whether a candidate is known to be smaller than another and assumes no more."""
+        if one.form == other.form or not one.assumes_no_more_than(other):
+            return False
+        known = self.known.assuming(other.positive) if other.positive else self.known
+        a, b = to_sym(one.form), to_sym(other.form)
+        return prove_le(a, b, known) and not prove_le(b, a, known)
 
     def _exceeded(self, form: Poly) -> str | None:
         """A value that the dimension is known to reach and that exceeds a bound."""
@@ -411,8 +418,13 @@ class _Asker:
 
     def _beaten(self, one: _Candidate, candidates: list[_Candidate]) -> bool:
         """Whether other evidence from the same source says more."""
-        same = [c for c in candidates if c.what == one.what and c.kind == one.kind]
-        return any(self._below(c.form, one.form) for c in same)
+        known = self.known.assuming([p for c in candidates for p in c.positive])
+        for other in candidates:
+            if other.what == one.what and other.kind == one.kind and other.form != one.form:
+                a, b = to_sym(other.form), to_sym(one.form)
+                if prove_le(a, b, known) and not prove_le(b, a, known):
+                    return True
+        return False
 
     def _with_user(
         self, given: UserBound, best: _Candidate | None, candidates: list[_Candidate]
