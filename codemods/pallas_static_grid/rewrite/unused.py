@@ -76,4 +76,4 @@ def _removal(module: ModuleContext, statement: ast.stmt) -> Edit:
 
 
 def _meet(first: Span, second: Span) -> bool:
-    return first.start <= second.end and second.start <= first.end
+    return first.start < second.end and second.start < first.end

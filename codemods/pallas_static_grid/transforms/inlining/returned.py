@@ -65,7 +65,7 @@ def _of_body(function: ast.FunctionDef) -> Returned:
                 locals_.append((name, value))
             case ast.If(test=test, body=[ast.Return(value=ast.expr() as value)], orelse=rest):
                 branches.append(Branch(test, value))
-                statements = rest or statements
+                statements = [*rest, *statements]
             case ast.Return(value=ast.expr() as value):
                 return Returned((*branches, Branch(None, value)), tuple(locals_))
             case _:
