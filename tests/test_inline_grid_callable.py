@@ -164,7 +164,7 @@ def test_branches_become_a_choice() -> None:
     assert isinstance(found, EditGroup)
     written = " ".join(text.split())
     assert "((x.shape[0] + 1) * 2,) if wide else" in written
-    assert "(x.shape[0] + 1,) if x.shape[0] + 1 > 8 else (1,)" in written
+    assert "(x.shape[0] + 1,) if (x.shape[0] + 1) > 8 else (1,)" in written
 
 
 def test_certainty() -> None:
