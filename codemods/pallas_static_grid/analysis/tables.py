@@ -89,6 +89,7 @@ OPAQUE_PACKAGES = frozenset(
 JAX_IN_SIGHT = (
     "jax.experimental.pallas.ops.",
     "jax._src.pallas.ops.",
+    "jax._src.pallas.pallas_test_util",
     "jax.experimental.jax2tf.",
 )
 
