@@ -107,12 +107,13 @@ REFUSALS: Mapping[str, RefusalCode] = _by_code(
         ),
         RefusalCode(
             "contradicting-bounds",
-            "Two bounds contradict each other",
-            "Two pieces of evidence bound this dimension by values of which neither is known to "
-            "be the smaller or larger one, or a bound given by the user is below what an assert "
-            "or another fact in the code allows.",
-            "Look at the evidence listed by `explain`; correct the `--bound`, or assert the "
-            "relation between the two in the code.",
+            "The evidence contradicts the value",
+            "Arrays, tables or a bound given by the user limit this dimension to fewer steps than "
+            "its value is known to reach in some case: `jnp.maximum(n, 8)` over an output of four "
+            "blocks, for one. Either the launch leaves its arrays or the bound is wrong, and a "
+            "grid cut down to it would drop work silently.",
+            "Compare the two values that the reason names; correct the `--bound`, the size of "
+            "the array, or the value itself.",
         ),
         RefusalCode(
             "bound-out-of-scope",
