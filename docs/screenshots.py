@@ -91,7 +91,7 @@ def report(browser: ModuleType, folder: Path) -> bytes:
     page = folder / "report.html"
     arguments = ["diff", "--exit-zero", "--quiet", "--format", "html", "--output", str(page)]
     subprocess.run([sys.executable, "-m", "pallas_static_grid", *arguments], cwd=DEMO, check=True)
-    with browser.chromium(folder, (1180, 1180)) as driver:
+    with browser.chromium(folder, (1180, 1720)) as driver:
         driver.get(page.as_uri())
         driver.find_element("css selector", "input[value=split] + span").click()
         script = (
@@ -107,7 +107,7 @@ def report(browser: ModuleType, folder: Path) -> bytes:
 def main() -> int:
     """Write the pictures."""
     IMAGES.mkdir(exist_ok=True)
-    svg = terminal(["diff", "raggedkit/kernels/gated.py"], 64)
+    svg = terminal(["diff", "raggedkit/kernels/gated.py"], 60)
     (IMAGES / "terminal.svg").write_text(svg, encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         (IMAGES / "report.png").write_bytes(
