@@ -48,12 +48,17 @@ def statements_of(
         if facts.kind in ("program_id", "pure", "load"):
             known.update(facts.binds)
             meanings.update(_meanings(statement))
-        elif facts.kind == "when" and isinstance(statement, ast.FunctionDef):
+        facts = replace(facts, mentions=_mentions(statement))
+        if facts.kind == "when" and isinstance(statement, ast.FunctionDef):
             decorator = statement.decorator_list[0]
             assert isinstance(decorator, ast.Call)
             facts = replace(facts, conjuncts=_conjuncts(decorator.args[0], meanings, scope))
         out.append(facts)
     return tuple(out)
+
+
+def _mentions(node: ast.stmt) -> frozenset[str]:
+    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
 
 
 def _meanings(node: ast.stmt) -> dict[str, ast.expr]:
@@ -134,12 +139,15 @@ def _statement(
                 return StatementFacts(span, "program_id", binds)
         case ast.Assign(targets=[ast.Tuple(elts=elts)], value=ast.Name(id=source)):
             if source in parameters and all(isinstance(e, ast.Name) for e in elts):
-                return StatementFacts(span, "unpack", binds, source)
+                return StatementFacts(span, "unpack", binds)
         case ast.Assign(
             targets=[ast.Name()],
             value=ast.Subscript(value=ast.Name(id=source), slice=ast.Constant(value=int(place))),
         ) if source in parameters and place >= 0:
-            return StatementFacts(span, "load", binds, source)
+            return StatementFacts(span, "load", binds)
+        case ast.Assign(targets=[ast.Name()], value=ast.Attribute() as value):
+            if _is_part(value, parameters):
+                return StatementFacts(span, "unpack", binds)
         case ast.Assign(targets=[ast.Name()], value=value) if _is_pure(value, known):
             return StatementFacts(span, "pure", binds)
         case ast.FunctionDef(decorator_list=[ast.Call() as decorator]):
@@ -164,7 +172,7 @@ def _guarded(
     start = Span(module.text.rindex("@", 0, module.span(decorator)[0]), span.end)
     reads = any(isinstance(n, ast.Subscript | ast.Call) for n in _beyond_ids(condition))
     code = Code(Span(*module.span(condition)), module.segment(condition))
-    return StatementFacts(start, "when", binds, None, code, reads)
+    return StatementFacts(start, "when", binds, condition=code, reads_memory=reads)
 
 
 def _beyond_ids(condition: ast.expr) -> list[ast.AST]:
@@ -186,6 +194,13 @@ def _is_program_id(node: ast.expr, scope: Scope | None) -> bool:
     if not isinstance(node, ast.Call):
         return False
     return read_kind(node, scope) == "program_id" and literal_axis(node) is not None
+
+
+def _is_part(node: ast.expr, parameters: frozenset[str]) -> bool:
+    """Whether an expression is a part of a parameter by name: `metadata.tile_ids`."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in parameters
 
 
 def _is_pure(node: ast.expr, known: frozenset[str]) -> bool:

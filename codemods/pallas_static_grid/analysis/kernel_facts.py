@@ -48,8 +48,8 @@ class StatementFacts:
     """load: `n = n_ref[0]`, a scalar at a literal place of a ref."""
     binds: tuple[str, ...]
     """The names that it binds (or deletes) in the kernel's own scope."""
-    source: str | None = None
-    """For kinds "load" and "unpack": the parameter read."""
+    mentions: frozenset[str] = frozenset()
+    """Every name in its text."""
     condition: Code | None = None
     """For kind "when": the condition of `@pl.when(...)`."""
     reads_memory: bool = False
@@ -96,6 +96,9 @@ class KernelFacts:
     helper_reads: tuple[GridRead, ...] = ()
     """In functions that the kernel calls."""
     unseen_calls: tuple[str, ...] = ()
+    """What it calls from its own package that is not in sight."""
+    foreign_calls: tuple[str, ...] = ()
+    """What it calls from other packages."""
     returned: Step | None = None
     outside: Step | None = None
     """A `nonlocal`, `global`, `yield` or `await`."""
@@ -241,9 +244,9 @@ class AliasKey:
 
     code: Code
     value: int | None
-    """The literal; None for `len(list) + k` over a list that is also the operands."""
+    """What it is, where that is known."""
     output: int | None
-    follows_operands: bool = False
+    literal: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -307,7 +307,8 @@ def _function_facts(
         statements=statements_of(module, node, function.scope),
         reads=reads_in(module, node, function.scope),
         helper_reads=reads,
-        unseen_calls=unseen,
+        unseen_calls=tuple(name for name in unseen if not _is_foreign(module, name)),
+        foreign_calls=tuple(name for name in unseen if _is_foreign(module, name)),
         returned=returned_value(module, node),
         outside=reach_outside(module, node),
         uses=_uses(facts, function, argument) if here else 0,
@@ -321,6 +322,12 @@ def _called(node: FunctionNode) -> set[str]:
     """The last names of everything that a function mentions."""
     names = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
     return names | {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _is_foreign(module: ModuleContext, name: str) -> bool:
+    """Whether a name belongs to another package than the module, which has one."""
+    package, inside, _ = module.name.partition(".")
+    return bool(inside) and "." in name and name.partition(".")[0] != package
 
 
 def keywords_of(partial: Partial | None) -> tuple[str, ...]:

@@ -231,10 +231,9 @@ def alias_keys(site: LaunchSite) -> tuple[AliasKey, ...] | None:
     found: list[AliasKey] = []
     for display in displays:
         for key, value in zip(display.keys, display.values, strict=True):
-            one = None if key is None else _alias_key(site, key, value)
-            if one is None:
+            if key is None:
                 return None
-            found.append(one)
+            found.append(_alias_key(site, key, value))
     return tuple(found)
 
 
@@ -284,38 +283,25 @@ def _targets(node: ast.Assign, name: str) -> bool:
     )
 
 
-def _alias_key(site: LaunchSite, key: ast.expr, value: ast.expr) -> AliasKey | None:
+def _alias_key(site: LaunchSite, key: ast.expr, value: ast.expr) -> AliasKey:
     module = site.module
     code = Code(Span(*module.span(key)), module.segment(key))
     output = value.value if isinstance(value, ast.Constant) else None
     output = output if isinstance(output, int) and not isinstance(output, bool) else None
-    if isinstance(key, ast.Constant):
-        if isinstance(key.value, int) and not isinstance(key.value, bool):
-            return AliasKey(code, key.value, output)
-        return None
-    listed = _measured_list(key)
-    if listed is None:
-        return None
-    same = all(_starred_list(call.node) == listed for call in site.calls)
-    return AliasKey(code, None, output, follows_operands=same and bool(site.calls))
+    number = key.value if isinstance(key, ast.Constant) else _known_key(site, output)
+    if not isinstance(number, int) or isinstance(number, bool):
+        number = None
+    return AliasKey(code, number, output, literal=isinstance(key, ast.Constant))
 
 
-def _measured_list(key: ast.expr) -> str | None:
-    """The name in `len(name)`, `len(name) + k` or `k + len(name)`."""
-    calls = [n for n in ast.walk(key) if isinstance(n, ast.Call)]
-    if len(calls) != 1 or not isinstance(calls[0].func, ast.Name) or calls[0].func.id != "len":
-        return None
-    match calls[0].args:
-        case [ast.Name(id=name)]:
-            return name
-        case _:
-            return None
-
-
-def _starred_list(call: ast.Call) -> str | None:
-    """The name of the list that is all of a call's operands: `call(*operands)`."""
-    match call.args:
-        case [ast.Starred(value=ast.Name(id=name))]:
-            return name
-        case _:
-            return None
+def _known_key(site: LaunchSite, output: int | None) -> int | None:
+    """The key of an output, as the evaluation of the argument found it."""
+    keys = {
+        key
+        for option in options(site.args["input_output_aliases"].value)
+        if isinstance(option, Dict)
+        for key, value in option.items
+        if isinstance(value, Int) and value.expr == Num(output if output is not None else -1)
+    }
+    only = keys.pop() if len(keys) == 1 else None
+    return only if isinstance(only, int) else None

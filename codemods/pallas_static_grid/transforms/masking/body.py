@@ -61,11 +61,25 @@ def body_plan(kernel: KernelFacts) -> BodyPlan:
     lifted = tuple(
         index
         for index, statement in enumerate(statements)
-        if index >= above and statement.kind == "program_id" and stays(statement)
+        if index >= above
+        and (
+            (statement.kind == "program_id" and stays(statement))
+            or (statement.kind == "del" and _unused(statements, index, above))
+        )
     )
     if above == len(statements):
         above = min(above, _first_work(statements))
     return BodyPlan(above, tuple(index for index in lifted if index >= above))
+
+
+def _unused(statements: tuple[StatementFacts, ...], index: int, above: int) -> bool:
+    """Whether what a `del` deletes is mentioned nowhere else below the guard."""
+    names = set(statements[index].binds)
+    return not any(
+        names & statement.mentions
+        for place, statement in enumerate(statements)
+        if place >= above and place != index
+    )
 
 
 def _first_work(statements: tuple[StatementFacts, ...]) -> int:
@@ -77,7 +91,7 @@ def rebound_names(kernel: KernelFacts, plan: BodyPlan) -> tuple[str, ...]:
     """Names from above the guard that its body binds again (they would become local to it)."""
     outside = {ref.name for ref in kernel.refs} | {kernel.variadic}
     for index, statement in enumerate(kernel.statements):
-        if index < plan.above or index in plan.lifted:
+        if (index < plan.above or index in plan.lifted) and statement.kind != "del":
             outside.update(statement.binds)
     below = [
         name

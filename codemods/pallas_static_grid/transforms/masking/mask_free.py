@@ -35,7 +35,7 @@ def _obstacle(shape: LaunchShape) -> str | None:
         return "it reads prefetched tables, which may hold anything beyond the live part"
     if any(read.kind == "num_programs" for read in (*kernel.reads, *kernel.helper_reads)):
         return "the kernel reads `num_programs`"
-    if kernel.unseen_calls or kernel.outside is not None or kernel.effects:
+    if kernel.unseen_calls or kernel.foreign_calls or kernel.outside is not None or kernel.effects:
         return "the kernel may do more than write its outputs"
     if shape.outputs is None:
         return "its outputs are not in sight"

@@ -248,7 +248,12 @@ def _keep(case: _Case, parameters: tuple[str, ...] | None, *, empty: bool) -> Ke
 def _operand(case: _Case) -> OperandFacts:
     index = case.output.aliases
     if index is None or not 0 <= index < len(case.shape.operands):
-        raise case.refuse("dynamic-alias-keys", "the operand that it is aliased to is not known")
+        raise refused(
+            case.shape,
+            "dynamic-alias-keys",
+            f"output {case.output.index}: which operand it is aliased to is not written down",
+            line=case.shape.alias_line,
+        )
     return case.shape.operands[index]
 
 

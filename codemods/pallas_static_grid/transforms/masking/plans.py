@@ -69,6 +69,8 @@ def plan_mask(facts: LaunchFacts, shape: LaunchShape, context: PlanContext) -> E
     style = style_of(facts.module, context.line_length)
     draft = _draft(facts, shape, target, choice, style.unit)
     _emit(draft, choice)
+    for name in shape.kernel.foreign_calls:
+        draft.notes.append(f"Assumes that `{name}` does not read the kernel's grid.")
     edits = settle(facts.module, draft.edits, style)
     return EditGroup("pad_and_mask", _safety(shape), _summary(draft), edits, tuple(draft.notes))
 
@@ -135,7 +137,7 @@ def _target(shape: LaunchShape, wanted: Target) -> Target:
 def _safety(shape: LaunchShape) -> Safety:
     """Bounds by value assume nothing; all others assume something of the callers."""
     by_value = all(axis.bound_kind == "value" for axis in shape.axes if axis.dynamic)
-    return "safe" if by_value else "review"
+    return "safe" if by_value and not shape.kernel.foreign_calls else "review"
 
 
 def _summary(draft: Draft) -> str:
