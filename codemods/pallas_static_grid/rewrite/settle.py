@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -23,11 +24,16 @@ def settle(module: ModuleContext, edits: Iterable[Edit], style: Style) -> tuple[
     merged = merge(module.text, edits)
     text = apply(module.text, merged)
     after = parse_module(module.path, text, module.name)
-    shifts = _shifts(merged)
-    touched = {unit for shift in shifts for unit in units(after, shift.start, shift.end)}
+    if not merged:
+        return ()
+    moves = _Moves(_shifts(merged))
+    first, last = merged[0].span.start, merged[-1].span.end
+    old = {unit.start: unit for unit in units(module, first, last)}
     layout: list[Edit] = []
-    for unit in touched:
-        layout += _relaid(module, after, unit, shifts, style)
+    for unit in units(after, moves.shifts[0].start, moves.shifts[-1].end):
+        if moves.touch(unit.start - len(unit.indent), unit.end):
+            was = moves.before(unit.start)
+            layout += _relaid(module, after, unit, None if was is None else old.get(was), style)
     return line_edits(module.text, apply(text, layout))
 
 
@@ -50,24 +56,32 @@ def _shifts(edits: tuple[Edit, ...]) -> list[_Shift]:
     return shifts
 
 
-def _before(offset: int, shifts: list[_Shift]) -> int | None:
-    """Where a place of the new text was in the old one; None inside of new text."""
-    delta = 0
-    for shift in shifts:
-        if offset < shift.start:
-            break
-        if offset < shift.end:
-            return None
-        delta = shift.delta
-    return offset - delta
+class _Moves:
+    """Where the places of the new text come from."""
+
+    def __init__(self, shifts: list[_Shift]) -> None:
+        self.shifts = shifts
+        self._starts = [shift.start for shift in shifts]
+        self._ends = [shift.end for shift in shifts]
+
+    def touch(self, start: int, end: int) -> bool:
+        """Whether an edit reaches into the range of the new text."""
+        index = bisect_left(self._ends, start)
+        return index < len(self.shifts) and self.shifts[index].start <= end
+
+    def before(self, offset: int) -> int | None:
+        """Where a place of the new text was in the old one; None inside of new text."""
+        index = bisect_right(self._starts, offset) - 1
+        if index < 0:
+            return offset
+        shift = self.shifts[index]
+        return None if offset < shift.end else offset - shift.delta
 
 
 def _relaid(
-    module: ModuleContext, after: ModuleContext, unit: Unit, shifts: list[_Shift], style: Style
+    module: ModuleContext, after: ModuleContext, unit: Unit, old: Unit | None, style: Style
 ) -> list[Edit]:
     """The edit that lays one unit out, if it should be and is not."""
-    was = _before(unit.start, shifts)
-    old = None if was is None else _unit_at(module, was)
     if old is not None and not follows(old.source(module.text), style, old.indent):
         return []
     source = unit.source(after.text)
@@ -81,10 +95,6 @@ def _relaid(
 def follows(source: str, style: Style, indent: str) -> bool:
     """Whether a statement has the layout that the rules give it."""
     return lay_out(source, style, indent) == source
-
-
-def _unit_at(module: ModuleContext, start: int) -> Unit | None:
-    return next((unit for unit in units(module, start, start) if unit.start == start), None)
 
 
 def line_edits(before: str, after: str) -> tuple[Edit, ...]:
