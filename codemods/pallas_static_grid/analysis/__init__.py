@@ -54,9 +54,7 @@ def _judged(run: Interpreter, site: LaunchSite) -> Grid:
     return judge_grid(site.module, value, node, site.node)
 
 
-def _launch(
-    module: ModuleContext, site: LaunchSite, grid: Grid, node: ast.expr | None
-) -> Launch:
+def _launch(module: ModuleContext, site: LaunchSite, grid: Grid, node: ast.expr | None) -> Launch:
     call = site.node
     api: Api = site.api  # type: ignore[assignment]
     return Launch(

@@ -45,8 +45,13 @@ def _uncalled_partials(run: Interpreter) -> None:
             if isinstance(option, GridSpec):
                 run.used_specs.add(option.node)
         run.sites[node] = LaunchSite(
-            node, run.module, "pallas_call", frame.scope.qualname, frame.root,
-            frame.scope.snapshot(), args,
+            node,
+            run.module,
+            "pallas_call",
+            frame.scope.qualname,
+            frame.root,
+            frame.scope.snapshot(),
+            args,
         )
 
 

@@ -67,8 +67,9 @@ def _outline(tree: ast.AST) -> Outline:
                     body.mentions.add(dotted.split(".")[-1])
                 continue
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
-                inner = Body(node, body.node if body else None, getattr(node, "name", None), cls,
-                             set())
+                inner = Body(
+                    node, body.node if body else None, getattr(node, "name", None), cls, set()
+                )
                 out.bodies.append(inner)
                 if body is not None:
                     owners[node] = body
@@ -81,13 +82,13 @@ def _outline(tree: ast.AST) -> Outline:
                 out.imports.append(node)
                 out.aliases += [(a.asname, {a.name}) for a in node.names if a.asname]
             case ast.Import():
-                out.aliases += [(a.asname, {a.name.split(".")[-1]})
-                                for a in node.names if a.asname]
+                out.aliases += [(a.asname, {a.name.split(".")[-1]}) for a in node.names if a.asname]
             case ast.Assign(value=ast.Name() | ast.Attribute() | ast.Call() as value):
                 mentioned = _names(value)
                 for target in node.targets:
-                    out.aliases += [(n.id, mentioned) for n in walk(target)
-                                    if isinstance(n, ast.Name)]
+                    out.aliases += [
+                        (n.id, mentioned) for n in walk(target) if isinstance(n, ast.Name)
+                    ]
             case _:
                 pass
         for child in node.__dict__.values():
@@ -95,10 +96,10 @@ def _outline(tree: ast.AST) -> Outline:
                 stack.extend((c, body, cls) for c in child if isinstance(c, ast.AST))
             elif isinstance(child, ast.AST):
                 stack.append((child, body, cls))
-    for body in sorted(out.bodies, key=lambda b: _depth(b, owners), reverse=True):
-        owner = owners.get(body.node)
-        if owner is not None:
-            owner.mentions |= body.mentions
+    for inner in sorted(out.bodies, key=lambda b: _depth(b, owners), reverse=True):
+        around = owners.get(inner.node)
+        if around is not None:
+            around.mentions |= inner.mentions
     return out
 
 
@@ -186,9 +187,7 @@ def reachable(module: ModuleContext, project: Project) -> Reach:
     return Reach(functions, bool(functions) or bool(found.top & known))
 
 
-def _imported_launching(
-    module: ModuleContext, project: Project, node: ast.ImportFrom
-) -> set[str]:
+def _imported_launching(module: ModuleContext, project: Project, node: ast.ImportFrom) -> set[str]:
     if module.file is None:
         return set()
     from pallas_static_grid.analysis.interpret.imports import absolute_name

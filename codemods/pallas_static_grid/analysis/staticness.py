@@ -84,16 +84,18 @@ def chain(value: Value, first: Step) -> tuple[Step, ...]:
     trace = decisive.trace or value.trace
     if trace is not None:
         steps.extend(trace.steps())
-    if isinstance(decisive, Unknown) and (trace is None or decisive.need not in (
-        steps[-1].reason,
-    )):
+    if isinstance(decisive, Unknown) and (
+        trace is None or decisive.need not in (steps[-1].reason,)
+    ):
         last = steps[-1]
         if decisive.need:
             steps.append(Step(last.path, last.line, last.text, decisive.need))
     out: list[Step] = []
     for step in steps:
         if not out or (step.line, step.path, step.reason) != (
-            out[-1].line, out[-1].path, out[-1].reason
+            out[-1].line,
+            out[-1].path,
+            out[-1].reason,
         ):
             out.append(step)
     return tuple(out[:24])
@@ -142,16 +144,22 @@ def _row(value: Value) -> tuple[Value, ...] | None:
 
 def _unnamed(value: Value) -> Value:
     """The size of a named grid entry `("rows", n)`."""
-    if isinstance(value, Tuple) and len(value.items) == 2 and (
-        isinstance(value.items[0], Const) and isinstance(value.items[0].value, str)
+    if (
+        isinstance(value, Tuple)
+        and len(value.items) == 2
+        and (isinstance(value.items[0], Const) and isinstance(value.items[0].value, str))
     ):
         return value.items[1]
     return value
 
 
 def _entries(
-    module: ModuleContext, value: Value, node: ast.expr | None, where: ast.AST,
-    rows: list[tuple[Value, ...]], kinds: list[Value],
+    module: ModuleContext,
+    value: Value,
+    node: ast.expr | None,
+    where: ast.AST,
+    rows: list[tuple[Value, ...]],
+    kinds: list[Value],
 ) -> Grid:
     out: list[Entry] = []
     texts = _texts(module, node, kinds)
@@ -163,8 +171,9 @@ def _entries(
         verdict = judge_value(joined)
         out.append(Entry(text, joined, verdict, chain(joined, first)))
     verdicts = {entry.verdict for entry in out}
-    verdict2: Verdict = "dynamic" if "dynamic" in verdicts else (
-        "unknown" if "unknown" in verdicts else "static")
+    verdict2: Verdict = (
+        "dynamic" if "dynamic" in verdicts else ("unknown" if "unknown" in verdicts else "static")
+    )
     return Grid("tuple", verdict2, (), tuple(out))
 
 
@@ -186,8 +195,10 @@ def _texts(
             entry = node.elts[index]
         elif first.nodes and index < len(first.nodes):
             entry = first.nodes[index]
-        if isinstance(entry, ast.Tuple) and len(entry.elts) == 2 and isinstance(
-            first.items[index], Tuple
+        if (
+            isinstance(entry, ast.Tuple)
+            and len(entry.elts) == 2
+            and isinstance(first.items[index], Tuple)
         ):
             entry = entry.elts[1]
         text = _segment_in(module, entry)
@@ -211,9 +222,7 @@ def _nodes(module: ModuleContext) -> set[ast.AST]:
     return module.node_set
 
 
-def _opaque(
-    module: ModuleContext, value: Value, kinds: list[Value], first: Step
-) -> Grid:
+def _opaque(module: ModuleContext, value: Value, kinds: list[Value], first: Step) -> Grid:
     """A grid whose entries cannot be told apart."""
     verdicts: list[tuple[Verdict, Value]] = []
     for option in kinds:

@@ -62,6 +62,7 @@ def canonical(dotted: str) -> str:
             return ".".join([short, *parts[end:]])
     return dotted
 
+
 # Never looked for on disk, even where the scanned tree holds them.
 OPAQUE_PACKAGES = frozenset(
     {
@@ -426,11 +427,22 @@ PICKS = frozenset(
         "pmax",
         "pmin",
         "all_gather",
-        "squeeze",
     }
 )
-SAME_SHAPE = frozenset({"sort", "flip", "roll", "asarray", "array", "copy", "device_put",
-                        "stop_gradient", "optimization_barrier", "rev"})
+SAME_SHAPE = frozenset(
+    {
+        "sort",
+        "flip",
+        "roll",
+        "asarray",
+        "array",
+        "copy",
+        "device_put",
+        "stop_gradient",
+        "optimization_barrier",
+        "rev",
+    }
+)
 BINARY: dict[str, str] = {
     "minimum": "min",
     "maximum": "max",
@@ -452,42 +464,154 @@ ARRAY_INT_ATTRIBUTES = frozenset({"size", "ndim", "itemsize", "nbytes"})
 # Attributes that are Python ints on whatever has them.
 INT_ATTRIBUTES = frozenset(
     {
-        "size", "ndim", "itemsize", "nbytes", "num_cores", "core_count", "num_devices",
-        "num_subcores", "num_lanes", "process_count", "bits",
+        "size",
+        "ndim",
+        "itemsize",
+        "nbytes",
+        "num_cores",
+        "core_count",
+        "num_devices",
+        "num_subcores",
+        "num_lanes",
+        "process_count",
+        "bits",
     }
 )
 # Methods and attributes of arrays that give arrays; every other attribute of a traced value whose
 # class is out of sight is unknown.
 ARRAY_METHODS = frozenset(
     {
-        "all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "at", "choose",
-        "clip", "compress", "conj", "conjugate", "copy", "cumprod", "cumsum", "diagonal", "dot",
-        "flatten", "imag", "item", "max", "mean", "min", "nonzero", "prod", "ptp", "ravel", "real",
-        "repeat", "reshape", "round", "searchsorted", "sort", "squeeze", "std", "sum", "swapaxes",
-        "take", "trace", "transpose", "var", "view", "T", "mT", "set", "add", "multiply", "get",
-        "apply", "power", "flat", "tolist", "block_until_ready", "copy_to_host_async", "addressable_data",
+        "all",
+        "any",
+        "argmax",
+        "argmin",
+        "argpartition",
+        "argsort",
+        "astype",
+        "at",
+        "choose",
+        "clip",
+        "compress",
+        "conj",
+        "conjugate",
+        "copy",
+        "cumprod",
+        "cumsum",
+        "diagonal",
+        "dot",
+        "flatten",
+        "imag",
+        "item",
+        "max",
+        "mean",
+        "min",
+        "nonzero",
+        "prod",
+        "ptp",
+        "ravel",
+        "real",
+        "repeat",
+        "reshape",
+        "round",
+        "searchsorted",
+        "sort",
+        "squeeze",
+        "std",
+        "sum",
+        "swapaxes",
+        "take",
+        "trace",
+        "transpose",
+        "var",
+        "view",
+        "T",
+        "mT",
+        "set",
+        "add",
+        "multiply",
+        "get",
+        "apply",
+        "power",
+        "flat",
+        "tolist",
+        "block_until_ready",
+        "copy_to_host_async",
+        "addressable_data",
     }
 )
 REDUCTIONS = frozenset(
-    {"sum", "prod", "max", "min", "mean", "any", "all", "count_nonzero", "argmax", "argmin",
-     "amax", "amin", "nansum", "nanmax", "nanmin", "dot", "vdot", "median", "std", "var",
-     "psum", "pmax", "pmin", "reduce"}
+    {
+        "sum",
+        "prod",
+        "max",
+        "min",
+        "mean",
+        "any",
+        "all",
+        "count_nonzero",
+        "argmax",
+        "argmin",
+        "amax",
+        "amin",
+        "nansum",
+        "nanmax",
+        "nanmin",
+        "dot",
+        "vdot",
+        "median",
+        "std",
+        "var",
+        "psum",
+        "pmax",
+        "pmin",
+        "reduce",
+    }
 )
 ARRAY_ANNOTATIONS = frozenset(
     {
-        "jax.Array", "jax.jax.Array", "jnp.ndarray", "jax.numpy.ndarray", "jax.typing.Array",
-        "jax.core.Tracer", "jax.core.Array", "jax.interpreters.xla.DeviceArray",
-        "chex.Array", "chex.ArrayDevice", "jaxtyping.Array", "flax.typing.Array",
+        "jax.Array",
+        "jax.jax.Array",
+        "jnp.ndarray",
+        "jax.numpy.ndarray",
+        "jax.typing.Array",
+        "jax.core.Tracer",
+        "jax.core.Array",
+        "jax.interpreters.xla.DeviceArray",
+        "chex.Array",
+        "chex.ArrayDevice",
+        "jaxtyping.Array",
+        "flax.typing.Array",
     }
 )
 INT_ANNOTATIONS = frozenset(
     {
-        "int", "pydantic.PositiveInt", "pydantic.NonNegativeInt", "pydantic.NegativeInt",
-        "pydantic.NonPositiveInt", "pydantic.StrictInt",
+        "int",
+        "pydantic.PositiveInt",
+        "pydantic.NonNegativeInt",
+        "pydantic.NegativeInt",
+        "pydantic.NonPositiveInt",
+        "pydantic.StrictInt",
     }
 )
 JAXTYPING = frozenset(
-    {"Float", "Int", "Bool", "Shaped", "Inexact", "Num", "Float32", "BFloat16", "Integer",
-     "Int32", "UInt32", "Key", "Float16", "UInt", "Complex", "Int8", "UInt8"}
+    {
+        "Float",
+        "Int",
+        "Bool",
+        "Shaped",
+        "Inexact",
+        "Num",
+        "Float32",
+        "BFloat16",
+        "Integer",
+        "Int32",
+        "UInt32",
+        "Key",
+        "Float16",
+        "UInt",
+        "Complex",
+        "Int8",
+        "UInt8",
+    }
 )
 NUMPY_ANNOTATIONS = frozenset({"np.ndarray", "np.int32", "np.int64", "np.integer"})

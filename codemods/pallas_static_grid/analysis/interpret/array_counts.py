@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from pallas_static_grid.analysis.interpret.expressions import Expressions
 
 
-def axis_of(args: list[Value], kwargs: dict[str, Value], at: int = 1) -> int | None | str:
+def axis_of(args: list[Value], kwargs: dict[str, Value], at: int = 1) -> int | str | None:
+    """The `axis` of a call: a number, None where none is given, "unknown" if it is no literal."""
     value = kwargs.get("axis", args[at] if len(args) > at else None)
     if value is None or (isinstance(value, Const) and value.value is None):
         return None
@@ -34,6 +35,7 @@ def axis_of(args: list[Value], kwargs: dict[str, Value], at: int = 1) -> int | N
 def reduced_shape(
     run: Expressions, base: Array, args: list[Value], kwargs: dict[str, Value]
 ) -> tuple[Value, ...] | None:
+    """The shape after a reduction; None where it is not in sight."""
     axis = axis_of(args, kwargs)
     keep = kwargs.get("keepdims")
     if keep is not None and run.truth(keep) is not False:
@@ -229,6 +231,7 @@ def unique(
     node: ast.AST,
     out: Array,
 ) -> Value | None:
+    """`unique(x, size=n)`: as long as `size`, with elements of `x`."""
     size = kwargs.get("size")
     base = args[0] if args and isinstance(args[0], Array) else None
     length: Value = (
@@ -284,6 +287,8 @@ def product(
 
 
 def round_to(kind: str) -> Callable[..., Value | None]:
+    """A handler of `ceil` ("cdiv") or `floor` ("floordiv")."""
+
     def handler(
         run: Expressions,
         short: str,

@@ -68,6 +68,7 @@ def asarray(
     node: ast.AST,
     out: Array,
 ) -> Value | None:
+    """`asarray(x)`, `array(x)`: the elements of `x`, which may be numbers or a nested display."""
     value = args[0] if args else None
     dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None)
     target = _dtype(dtype)
@@ -178,6 +179,7 @@ def astype(
     node: ast.AST,
     out: Array,
 ) -> Value | None:
+    """`x.astype(t)`, `convert_element_type(x, t)`: integers keep their value."""
     base = args[0]
     if not isinstance(base, Array):
         return None
@@ -209,6 +211,7 @@ def concatenate(
     node: ast.AST,
     out: Array,
 ) -> Value | None:
+    """`concatenate(xs)` and `stack(xs)` along the first axis."""
     parts = args[0] if args else None
     if not isinstance(parts, Tuple):
         return None
@@ -244,6 +247,7 @@ def reshape(
     node: ast.AST,
     out: Array,
 ) -> Value | None:
+    """`reshape(x, shape)`; a length of -1 is worked out."""
     base = args[0] if args else None
     if not isinstance(base, Array):
         shape0 = _shape_values(run, args[1] if len(args) > 1 else kwargs.get("shape"))
@@ -279,6 +283,7 @@ def broadcast_to(
     node: ast.AST,
     out: Array,
 ) -> Value | None:
+    """`broadcast_to(x, shape)`."""
     base = args[0] if args else None
     dims = _shape_values(run, args[1] if len(args) > 1 else kwargs.get("shape"))
     elem = run.freshen(base.elem) if isinstance(base, Array) else None
@@ -295,6 +300,7 @@ def pad(
     node: ast.AST,
     out: Array,
 ) -> Value | None:
+    """`pad(x, widths)`: lengths grow by what the widths say."""
     base = args[0] if args else None
     widths = args[1] if len(args) > 1 else kwargs.get("pad_width")
     if not isinstance(base, Array) or not isinstance(widths, Tuple):
@@ -325,6 +331,7 @@ def zeros_like(
     node: ast.AST,
     out: Array,
 ) -> Value | None:
+    """`zeros_like(x)`, `ones_like(x)`, `full_like(x, v)`."""
     base = args[0] if args else None
     if isinstance(base, Struct):
         shape = base.shape.items if isinstance(base.shape, Tuple) else None
@@ -346,6 +353,7 @@ def cumulative(
     node: ast.AST,
     out: Array,
 ) -> Value | None:
+    """`cumsum(x)`, `argsort(x)`: the shape of `x`, elements out of sight."""
     base = args[0] if args else None
     if not isinstance(base, Array):
         return None
@@ -366,6 +374,7 @@ def repeat(
     node: ast.AST,
     out: Array,
 ) -> Value | None:
+    """`repeat(x, n, total_repeat_length=m)`: elements of `x`, as many as it says."""
     base = args[0] if args else None
     total = kwargs.get("total_repeat_length", args[3] if len(args) > 3 else None)
     elem = run.freshen(base.elem) if isinstance(base, Array) else None
@@ -391,6 +400,7 @@ def arange(
     node: ast.AST,
     out: Array,
 ) -> Value | None:
+    """`arange(n)`: its length, and elements below its end."""
     ints = [a.expr for a in args if isinstance(a, Int)]
     if len(ints) != len(args) or not args:
         return None

@@ -89,7 +89,7 @@ def function(
     """`jnp.name(...)`, `lax.name(...)` or `np.name(...)`: always an array (or arrays)."""
     short = name.split(".", 1)[1] if "." in name else name
     short = short.rsplit(".", 1)[-1]
-    if len(args) == 1 and isinstance(args[0], Union) or any(isinstance(a, Union) for a in args):
+    if (len(args) == 1 and isinstance(args[0], Union)) or any(isinstance(a, Union) for a in args):
         pick = next(i for i, a in enumerate(args) if isinstance(a, Union))
         union = args[pick]
         assert isinstance(union, Union)

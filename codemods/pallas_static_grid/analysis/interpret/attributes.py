@@ -37,7 +37,7 @@ from pallas_static_grid.analysis.values import (
 class Attributes(Subscripts):
     """Attributes of values."""
 
-    def expr_Attribute(self, node: ast.Attribute) -> Value:
+    def _expr_Attribute(self, node: ast.Attribute) -> Value:
         base = self.eval(node.value)
         if base.cells and node.attr in LIST_METHODS | DICT_METHODS:
             escape(self, base, node.attr)

@@ -47,6 +47,7 @@ def is_method(function: Function) -> bool:
 
 
 def decorated(node: ast.AST, name: str) -> bool:
+    """Whether a def has the decorator of this bare name."""
     decorators = getattr(node, "decorator_list", [])
     return any(isinstance(d, ast.Name) and d.id == name for d in decorators)
 
@@ -154,5 +155,9 @@ def jitted_parameter(
         f"is not in `static_argnames`"
     )
     return traced(
-        run, value, f"{function.qualname}:{name}", name, def_trace(function, reason, line, jit.module)
+        run,
+        value,
+        f"{function.qualname}:{name}",
+        name,
+        def_trace(function, reason, line, jit.module),
     )

@@ -31,7 +31,7 @@ from pallas_static_grid.analysis.values import (
 class Calls(Decorators):
     """Evaluating calls."""
 
-    def expr_Call(self, node: ast.Call) -> Value:
+    def _expr_Call(self, node: ast.Call) -> Value:
         """A call expression."""
         if isinstance(node.func, ast.Subscript):
             launched = self.subscript_launch(node)

@@ -187,7 +187,7 @@ class Classes(Functions):
                 self, replace(init, self_value=blank), args, kwargs, starred, double_starred
             )
             if self.frame.canonical and init.module is self.module:
-                self.record_context(init, {k: v for k, v in bound.items()}, node)
+                self.record_context(init, dict(bound), node)
             first = next(iter(bound), None)
             if (
                 first is None

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 
 def sequence(kind: str) -> Callable[..., Value]:
+    """A handler of `tuple`, `list`, `sorted` or `reversed`."""
+
     def handler(
         run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST
     ) -> Value:
@@ -53,6 +55,7 @@ def sequence(kind: str) -> Callable[..., Value]:
 
 
 def range_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """`range(...)`: its numbers where it is short and literal."""
     numbers = [a.expr.value for a in args if isinstance(a, Int) and isinstance(a.expr, Num)]
     if len(numbers) == len(args) and args:
         try:
@@ -71,6 +74,7 @@ def range_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: 
 def enumerate_(
     run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
+    """`enumerate(x)`: pairs of an index and an element."""
     if args and isinstance(args[0], Tuple):
         return Tuple(tuple(Tuple((Int(Num(i)), v)) for i, v in enumerate(args[0].items)))
     elem = run.iterated(args[0], node) if args else Unknown("nothing")
@@ -78,6 +82,7 @@ def enumerate_(
 
 
 def zip_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """`zip(a, b)`: tuples with one element of each."""
     known = [_listed(a) for a in args]
     lengths = [len(items) for items in known if items is not None]
     if lengths:
@@ -103,6 +108,7 @@ def _listed(value: Value) -> list[Value] | None:
 
 
 def map_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """`map(f, x)`: what `f` makes of the elements."""
     if len(args) == 2:
         if isinstance(args[1], Tuple):
             return Tuple(tuple(run.call_value(args[0], [v], {}, None) for v in args[1].items))
@@ -166,6 +172,7 @@ def chain(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: a
 def broadcast_shapes(
     run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
+    """`broadcast_shapes(a, b)`: lengths."""
     return Sequence(Int(run.fresh("a length", static=True, lo=Num(0))))
 
 
@@ -178,6 +185,7 @@ def next_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: a
 
 
 def dict_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """`dict(x, **fields)`."""
     items: dict[object, Value] = {}
     complete = True
     for value in args[:1]:
@@ -201,6 +209,8 @@ def dict_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: a
 
 
 def dict_method(name: str) -> Callable[..., Value]:
+    """A handler of a method of a dict in sight."""
+
     def handler(
         run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST
     ) -> Value:
@@ -249,6 +259,7 @@ def replace_fields(
 
 
 def getattr_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """`getattr(x, "name")`."""
     if len(args) >= 2 and isinstance(args[1], Const) and isinstance(args[1].value, str):
         expr = node if isinstance(node, ast.expr) else ast.Constant(None)
         return run.attribute(args[0], args[1].value, expr)
@@ -263,6 +274,7 @@ def namespace(
 
 
 def first(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """Functions that give their first argument back."""
     return args[0] if args else Unknown("nothing")
 
 
@@ -272,6 +284,7 @@ def copied(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: 
 
 
 def cast(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """`typing.cast(T, x)`."""
     return args[1] if len(args) > 1 else Unknown("nothing")
 
 
@@ -290,4 +303,5 @@ def struct(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: 
 
 
 def devices(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """`jax.devices()`: some devices."""
     return Sequence(External("jax.Device"))

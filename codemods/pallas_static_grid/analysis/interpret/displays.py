@@ -27,7 +27,7 @@ from pallas_static_grid.analysis.values import (
 class Displays(Attributes):
     """Literals, names, displays, lambdas and comprehensions."""
 
-    def expr_Constant(self, node: ast.Constant) -> Value:
+    def _expr_Constant(self, node: ast.Constant) -> Value:
         value = node.value
         if isinstance(value, bool):
             return Int(Num(int(value)), is_bool=True)
@@ -37,7 +37,7 @@ class Displays(Attributes):
             return Float(trace=self.trace(node, "this is a float"))
         return Const(value, trace=self.trace(node, "this is a literal"))
 
-    def expr_Name(self, node: ast.Name) -> Value:
+    def _expr_Name(self, node: ast.Name) -> Value:
         found = self.lookup(node.id)
         if found is not None:
             return found
@@ -49,18 +49,18 @@ class Displays(Attributes):
             return External(node.id)
         return self.opaque(node)
 
-    def expr_NamedExpr(self, node: ast.NamedExpr) -> Value:
+    def _expr_NamedExpr(self, node: ast.NamedExpr) -> Value:
         value = self.eval(node.value)
         self.assign(node.target, value, node)
         return value
 
-    def expr_Tuple(self, node: ast.Tuple) -> Value:
+    def _expr_Tuple(self, node: ast.Tuple) -> Value:
         return self.display(node.elts, "tuple", node)
 
-    def expr_List(self, node: ast.List) -> Value:
+    def _expr_List(self, node: ast.List) -> Value:
         return self.display(node.elts, "list", node)
 
-    def expr_Set(self, node: ast.Set) -> Value:
+    def _expr_Set(self, node: ast.Set) -> Value:
         for elt in node.elts:
             self.eval(elt)
         return self.opaque(node)
@@ -87,7 +87,7 @@ class Displays(Attributes):
         cells = self.new_cells() if kind == "list" else frozenset()
         return Tuple(tuple(items), kind, tuple(nodes), cells=cells)
 
-    def expr_Dict(self, node: ast.Dict) -> Value:
+    def _expr_Dict(self, node: ast.Dict) -> Value:
         items: dict[object, Value] = {}
         complete = True
         for key, value_node in zip(node.keys, node.values, strict=True):
@@ -106,10 +106,10 @@ class Displays(Attributes):
                 items[constant[0]] = value
         return Dict(tuple(items.items()), complete, node, cells=self.new_cells())
 
-    def expr_JoinedStr(self, node: ast.JoinedStr) -> Value:
+    def _expr_JoinedStr(self, node: ast.JoinedStr) -> Value:
         return Unknown("a string", trace=self.trace(node, "this is a string"))
 
-    def expr_Lambda(self, node: ast.Lambda) -> Value:
+    def _expr_Lambda(self, node: ast.Lambda) -> Value:
         prefix = "" if self.scope.qualname == "<module>" else self.scope.qualname + "."
         function = Function(
             node, self.frame.module, self.scope, prefix + "<lambda>", moment=self.moment()
@@ -117,24 +117,24 @@ class Displays(Attributes):
         self.remember_closure(function)
         return function
 
-    def expr_Starred(self, node: ast.Starred) -> Value:
+    def _expr_Starred(self, node: ast.Starred) -> Value:
         return self.eval(node.value)
 
-    def expr_Await(self, node: ast.Await) -> Value:
+    def _expr_Await(self, node: ast.Await) -> Value:
         self.eval(node.value)
         return self.opaque(node)
 
-    def expr_Yield(self, node: ast.Yield) -> Value:
+    def _expr_Yield(self, node: ast.Yield) -> Value:
         value = self.eval(node.value) if node.value is not None else Const(None)
         self.frame.yielded.append(value)
         return self.opaque(node)
 
-    def expr_YieldFrom(self, node: ast.YieldFrom) -> Value:
+    def _expr_YieldFrom(self, node: ast.YieldFrom) -> Value:
         value = self.eval(node.value)
         self.frame.yielded.append(self.iterated(value, node.value))
         return self.opaque(node)
 
-    def expr_IfExp(self, node: ast.IfExp) -> Value:
+    def _expr_IfExp(self, node: ast.IfExp) -> Value:
         truth = self.truth(self.eval(node.test))
         names = dict(self.scope.names)
         results: list[Value] = []
@@ -157,17 +157,17 @@ class Displays(Attributes):
         }
         return self.join_values(results)
 
-    def expr_ListComp(self, node: ast.ListComp) -> Value:
+    def _expr_ListComp(self, node: ast.ListComp) -> Value:
         return self.comprehension(node.elt, node.generators, node, "list")
 
-    def expr_GeneratorExp(self, node: ast.GeneratorExp) -> Value:
+    def _expr_GeneratorExp(self, node: ast.GeneratorExp) -> Value:
         return self.comprehension(node.elt, node.generators, node, "tuple")
 
-    def expr_SetComp(self, node: ast.SetComp) -> Value:
+    def _expr_SetComp(self, node: ast.SetComp) -> Value:
         self.comprehension(node.elt, node.generators, node, "list")
         return self.opaque(node)
 
-    def expr_DictComp(self, node: ast.DictComp) -> Value:
+    def _expr_DictComp(self, node: ast.DictComp) -> Value:
         pair = ast.copy_location(ast.Tuple(elts=[node.key, node.value], ctx=ast.Load()), node)
         pairs = self.comprehension(pair, node.generators, node, "list")
         rest = self.element(self.iterated(pairs, node), 1, 2, node)

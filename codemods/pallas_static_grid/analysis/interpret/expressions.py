@@ -19,7 +19,7 @@ class Expressions(Displays):
 
     def eval(self, node: ast.expr) -> Value:
         """The value of an expression in the running scope."""
-        handler = getattr(self, "expr_" + type(node).__name__, None)
+        handler = getattr(self, "_expr_" + type(node).__name__, None)
         if handler is None:
             return self.opaque(node)
         value: Value = handler(node)

@@ -11,16 +11,16 @@ from pallas_static_grid.analysis.interpret.statements import Statements
 class Loops(Statements):
     """Running loops until what they change is stable."""
 
-    def stmt_For(self, node: ast.For | ast.AsyncFor) -> bool:
+    def _stmt_For(self, node: ast.For | ast.AsyncFor) -> bool:
         iterable = self.eval(node.iter)
         element = self.iterated(iterable, node.iter)
         return self.loop(
             node, node.body, node.orelse, lambda: self.assign(node.target, element, node)
         )
 
-    stmt_AsyncFor = stmt_For
+    _stmt_AsyncFor = _stmt_For
 
-    def stmt_While(self, node: ast.While) -> bool:
+    def _stmt_While(self, node: ast.While) -> bool:
         def test() -> None:
             self.eval(node.test)
 

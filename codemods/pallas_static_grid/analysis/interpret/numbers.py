@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 def int_function(run: Expressions, name: str, args: list[Value], node: ast.AST) -> Value:
+    """Functions that give a Python int of everything; `len` and `size` are exact."""
     if name == "len" and args:
         length = length_of(run, args[0])
         if length is not None:
@@ -57,6 +58,7 @@ def length_of(run: Expressions, value: Value) -> Sym | None:
 
 
 def bool_function(run: Expressions, name: str, args: list[Value], node: ast.AST) -> Value:
+    """Functions that give a bool; decided where that is certain."""
     if name == "isinstance" and len(args) == 2:
         outcome = _isinstance(args[0], args[1])
         if outcome is not None:
@@ -134,6 +136,8 @@ def to_int(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: 
 
 
 def reduce_ints(kind: str) -> Callable[..., Value]:
+    """A handler of `min` or `max`."""
+
     def handler(
         run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST
     ) -> Value:
@@ -179,6 +183,7 @@ def reduce_ints(kind: str) -> Callable[..., Value]:
 
 
 def sum_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """`sum(x)`."""
     if args and isinstance(args[0], Tuple):
         total: Value = args[1] if len(args) > 1 else Int(Num(0))
         for item in args[0].items:
@@ -191,6 +196,7 @@ def sum_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: as
 
 
 def abs_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """`abs(x)`."""
     if args and isinstance(args[0], Int):
         return Int(op("max", args[0].expr, op("neg", args[0].expr)))
     if args and isinstance(args[0], Array):
@@ -199,6 +205,7 @@ def abs_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: as
 
 
 def cdiv(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """`pl.cdiv(a, b)`: a Python int of Python ints, else an array."""
     a, b = two(args, kwargs, ("a", "b"))
     if a is None or b is None:
         return run.unknown_of(node, *args)
@@ -241,12 +248,15 @@ def _cdiv_one(run: Expressions, a: Value, b: Value, node: ast.AST) -> Value:
 def two(
     args: list[Value], kwargs: dict[str, Value], names: tuple[str, str]
 ) -> tuple[Value | None, Value | None]:
+    """Two arguments of a call by position or name."""
     given = dict(zip(names, args, strict=False))
     given.update({k: v for k, v in kwargs.items() if k in names})
     return given.get(names[0]), given.get(names[1])
 
 
 def ceil(kind: str) -> Callable[..., Value]:
+    """A handler of `math.ceil` ("cdiv"), `math.floor` ("floordiv") or `math.trunc` ("truncdiv")."""
+
     def handler(
         run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST
     ) -> Value:
@@ -286,6 +296,7 @@ def prod(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: as
 
 
 def divmod_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """`divmod(a, b)`."""
     if len(args) == 2:
         return Tuple(
             (
@@ -297,16 +308,19 @@ def divmod_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node:
 
 
 def pow_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """`pow(a, b)`."""
     if len(args) == 2:
         return run.binary(ast.Pow(), args[0], args[1], node)
     return run.unknown_of(node, *args)
 
 
 def gcd(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """`math.gcd`, `math.lcm`: Python ints."""
     return Int(run.fresh(run.segment(node), static=True, lo=Num(0)))
 
 
 def round_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """`round(x)`: a Python int of a Python number."""
     if len(args) == 1 and isinstance(args[0], Int):
         return args[0]
     if len(args) == 1 and isinstance(args[0], Float) and not args[0].numpy:
@@ -315,6 +329,8 @@ def round_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: 
 
 
 def operator(kind: type[ast.operator]) -> Callable[..., Value]:
+    """A handler of a function of the `operator` module."""
+
     def handler(
         run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST
     ) -> Value:

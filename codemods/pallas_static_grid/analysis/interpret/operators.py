@@ -49,7 +49,7 @@ _BITS: dict[type[ast.operator], Callable[[int, int], int]] = {
 class Operators(Elements):
     """Unary, binary and boolean operators, and comparisons."""
 
-    def expr_UnaryOp(self, node: ast.UnaryOp) -> Value:
+    def _expr_UnaryOp(self, node: ast.UnaryOp) -> Value:
         value = self.eval(node.operand)
         if isinstance(node.op, ast.Not):
             truth = self.truth(value)
@@ -80,7 +80,7 @@ class Operators(Elements):
             case _:
                 return self.opaque(node, value)
 
-    def expr_BinOp(self, node: ast.BinOp) -> Value:
+    def _expr_BinOp(self, node: ast.BinOp) -> Value:
         return self.binary(node.op, self.eval(node.left), self.eval(node.right), node)
 
     def binary(self, operator: ast.operator, a: Value, b: Value, node: ast.AST) -> Value:
@@ -109,6 +109,7 @@ class Operators(Elements):
         return self.unknown_of(node, a, b)
 
     def int_binary(self, operator: ast.operator, a: Int, b: Int, node: ast.AST) -> Value:
+        """An operation on two Python ints."""
         kind = _BINARY.get(type(operator))
         if kind == "pow" and not (isinstance(b.expr, Num) and b.expr.value >= 0):
             return (
@@ -149,6 +150,7 @@ class Operators(Elements):
     def elementwise(
         self, operator: ast.operator, a: Value, b: Value, node: ast.AST, cause: Value
     ) -> Array:
+        """An operation of which `cause` makes the result an array."""
         assert isinstance(cause, Array)
         kind = _BINARY.get(type(operator))
         x, y = self.scalar(a), self.scalar(b)
@@ -215,6 +217,7 @@ class Operators(Elements):
         return cause.trace or self.trace(node, f"`{self.segment(node)}` is an array")
 
     def sequence_binary(self, operator: ast.operator, a: Value, b: Value, node: ast.AST) -> Value:
+        """Concatenation and repetition of tuples and lists."""
         if isinstance(operator, ast.Add):
             if isinstance(a, Tuple) and isinstance(b, Tuple):
                 nodes = (*a.nodes, *b.nodes) if a.nodes and b.nodes else ()
@@ -240,7 +243,7 @@ class Operators(Elements):
                     return Sequence(self.join_values(list(seq.items)))
         return self.unknown_of(node, a, b)
 
-    def expr_BoolOp(self, node: ast.BoolOp) -> Value:
+    def _expr_BoolOp(self, node: ast.BoolOp) -> Value:
         results: list[Value] = []
         conjunction = isinstance(node.op, ast.And)
         names = dict(self.scope.names)
@@ -268,7 +271,7 @@ class Operators(Elements):
                 return kept[0] if len(kept) == 1 else replace(value, options=tuple(kept))
         return value
 
-    def expr_Compare(self, node: ast.Compare) -> Value:
+    def _expr_Compare(self, node: ast.Compare) -> Value:
         left = self.eval(node.left)
         values = [left, *(self.eval(c) for c in node.comparators)]
         identity = all(isinstance(o, ast.Is | ast.IsNot | ast.In | ast.NotIn) for o in node.ops)
@@ -302,9 +305,7 @@ class Operators(Elements):
             equal: bool | None = None
             if isinstance(a, Const) and isinstance(b, Const):
                 equal = a.value == b.value and type(a.value) is type(b.value)
-            elif _is_none(b) and not isinstance(a, Unknown | Union) and not is_part(a):
-                equal = False
-            elif (
+            elif (_is_none(b) and not isinstance(a, Unknown | Union) and not is_part(a)) or (
                 isinstance(a, Union)
                 and _is_none(b)
                 and not any(_is_none(o) or isinstance(o, Unknown) or is_part(o) for o in a.options)

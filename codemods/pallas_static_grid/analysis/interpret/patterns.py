@@ -21,7 +21,7 @@ from pallas_static_grid.analysis.values import (
 class Patterns(Narrowing):
     """`match` statements."""
 
-    def stmt_Match(self, node: ast.Match) -> bool:
+    def _stmt_Match(self, node: ast.Match) -> bool:
         subject = self.eval(node.subject)
         before = dict(self.scope.names)
         facts = list(self.scope.facts)

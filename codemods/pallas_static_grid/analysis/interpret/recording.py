@@ -141,9 +141,7 @@ class Recording(Wrappers):
                 merged[key] = Arg(value, None)
         if site_node is None:
             return Unknown("a launch out of sight")
-        if func.node is not None and site_node is func.node:
-            self.launched_partials.add(func.node)
-        elif func.node is not None:
+        if (func.node is not None and site_node is func.node) or func.node is not None:
             self.launched_partials.add(func.node)
         return self.record_launch(name, site_node, merged, double_starred is not None)
 

@@ -41,21 +41,21 @@ class Statements(Calls):
     def statement(self, node: ast.stmt) -> bool:
         """Run one statement; False if control does not go on after it."""
         self.statements += 1
-        handler = getattr(self, "stmt_" + type(node).__name__, None)
+        handler = getattr(self, "_stmt_" + type(node).__name__, None)
         if handler is None:
             return True
         result = handler(node)
         return result is not False
 
-    def stmt_Expr(self, node: ast.Expr) -> None:
+    def _stmt_Expr(self, node: ast.Expr) -> None:
         self.eval(node.value)
 
-    def stmt_Assign(self, node: ast.Assign) -> None:
+    def _stmt_Assign(self, node: ast.Assign) -> None:
         value = self.eval(node.value)
         for target in node.targets:
             self.assign(target, value, node)
 
-    def stmt_AnnAssign(self, node: ast.AnnAssign) -> None:
+    def _stmt_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
             value = self.eval(node.value)
             if isinstance(value, Unknown):
@@ -63,7 +63,7 @@ class Statements(Calls):
                 value = told if told is not None else value
             self.assign(node.target, value, node)
 
-    def stmt_AugAssign(self, node: ast.AugAssign) -> None:
+    def _stmt_AugAssign(self, node: ast.AugAssign) -> None:
         load = ast.copy_location(_as_load(node.target), node.target)
         before, by = self.eval(load), self.eval(node.value)
         if isinstance(node.op, ast.Add) and before.cells and is_mutable(before):
@@ -103,7 +103,7 @@ class Statements(Calls):
                 part = self.slice_of(value, starred, starred + 1 - len(elts), node)
             self.assign(target, part, node)
 
-    def stmt_Delete(self, node: ast.Delete) -> None:
+    def _stmt_Delete(self, node: ast.Delete) -> None:
         for target in node.targets:
             if isinstance(target, ast.Name):
                 self.scope.names.pop(target.id, None)
@@ -113,19 +113,19 @@ class Statements(Calls):
                 method = "pop" if isinstance(base, Dict) and key else "remove"
                 called_method(self, base, method, [Const(key[0])] if key else [], {})
 
-    def stmt_Import(self, node: ast.Import) -> None:
+    def _stmt_Import(self, node: ast.Import) -> None:
         bind_import(self, node)
 
-    def stmt_ImportFrom(self, node: ast.ImportFrom) -> None:
+    def _stmt_ImportFrom(self, node: ast.ImportFrom) -> None:
         bind_import_from(self, node)
 
-    def stmt_Global(self, node: ast.Global) -> None:
+    def _stmt_Global(self, node: ast.Global) -> None:
         self.scope.globals_ |= frozenset(node.names)
 
-    def stmt_Nonlocal(self, node: ast.Nonlocal) -> None:
+    def _stmt_Nonlocal(self, node: ast.Nonlocal) -> None:
         self.scope.nonlocals |= frozenset(node.names)
 
-    def stmt_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    def _stmt_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         prefix = "" if self.scope.qualname == "<module>" else self.scope.qualname + "."
         function = Function(
             node, self.frame.module, self.scope, prefix + node.name, moment=self.moment()
@@ -139,7 +139,7 @@ class Statements(Calls):
         if value is not function and self.frame.canonical:
             self.call_decorated(function, value)
 
-    stmt_AsyncFunctionDef = stmt_FunctionDef
+    _stmt_AsyncFunctionDef = _stmt_FunctionDef
 
     def defaults(self, args: ast.arguments) -> None:
         """Evaluate parameter defaults where the function is defined."""
@@ -147,7 +147,7 @@ class Statements(Calls):
             if default is not None:
                 self.eval(default)
 
-    def stmt_ClassDef(self, node: ast.ClassDef) -> None:
+    def _stmt_ClassDef(self, node: ast.ClassDef) -> None:
         prefix = "" if self.scope.qualname == "<module>" else self.scope.qualname + "."
         scope = Scope(self.scope, node, prefix + node.name)
         for base in node.bases:
@@ -163,7 +163,7 @@ class Statements(Calls):
             self.eval(decorator)
         self.bind(self.scope, node.name, value)
 
-    def stmt_Return(self, node: ast.Return) -> bool:
+    def _stmt_Return(self, node: ast.Return) -> bool:
         value = self.eval(node.value) if node.value else Const(None)
         self.frame.returns.append(self.returned(value, node))
         return False
@@ -178,18 +178,18 @@ class Statements(Calls):
             return value
         return replace(value, trace=trace)
 
-    def stmt_Raise(self, node: ast.Raise) -> bool:
+    def _stmt_Raise(self, node: ast.Raise) -> bool:
         if node.exc is not None:
             self.eval(node.exc)
         return False
 
-    def stmt_Break(self, node: ast.Break) -> bool:
+    def _stmt_Break(self, node: ast.Break) -> bool:
         self.frame.loop_exits.append(dict(self.scope.names))
         return False
 
-    stmt_Continue = stmt_Break
+    _stmt_Continue = _stmt_Break
 
-    def stmt_If(self, node: ast.If) -> bool:
+    def _stmt_If(self, node: ast.If) -> bool:
         test = self.eval(node.test)
         truth = self.truth(test)
         names, facts = dict(self.scope.names), list(self.scope.facts)
@@ -212,11 +212,11 @@ class Statements(Calls):
         self.settle()
         return True
 
-    def stmt_Assert(self, node: ast.Assert) -> None:
+    def _stmt_Assert(self, node: ast.Assert) -> None:
         self.eval(node.test)
         self.narrow(node.test, True)
 
-    def stmt_With(self, node: ast.With | ast.AsyncWith) -> bool:
+    def _stmt_With(self, node: ast.With | ast.AsyncWith) -> bool:
         for item in node.items:
             value = self.eval(item.context_expr)
             if item.optional_vars is not None:
@@ -231,9 +231,9 @@ class Statements(Calls):
         self.scope.facts = facts
         return reached
 
-    stmt_AsyncWith = stmt_With
+    _stmt_AsyncWith = _stmt_With
 
-    def stmt_Try(self, node: ast.Try) -> bool:
+    def _stmt_Try(self, node: ast.Try) -> bool:
         before = dict(self.scope.names)
         facts = list(self.scope.facts)
         ends: list[dict[str, Value]] = []
@@ -259,7 +259,7 @@ class Statements(Calls):
         final = self.block(node.finalbody) if node.finalbody else True
         return bool(ends) and final
 
-    stmt_TryStar = stmt_Try
+    _stmt_TryStar = _stmt_Try
 
 
 def _as_load(node: ast.expr) -> ast.expr:

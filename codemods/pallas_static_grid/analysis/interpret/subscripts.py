@@ -30,7 +30,7 @@ from pallas_static_grid.analysis.values import (
 class Subscripts(Operators):
     """Subscripts and slices."""
 
-    def expr_Subscript(self, node: ast.Subscript) -> Value:
+    def _expr_Subscript(self, node: ast.Subscript) -> Value:
         base = self.eval(node.value)
         return self.subscript(base, node.slice, node)
 
