@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pallas_static_grid.analysis import values
-from pallas_static_grid.analysis.kernel_walk import lengths
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.symbolic import Atom, Num, Sym
 from pallas_static_grid.analysis.values import (
@@ -24,6 +23,7 @@ from pallas_static_grid.analysis.values import (
     Value,
     options,
 )
+from pallas_static_grid.analysis.walk_names import lengths
 from pallas_static_grid.analysis.walk_values import (
     Constant,
     Items,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from pallas_static_grid.analysis.kernel_walk import known_truth, partial
 from pallas_static_grid.analysis.symbolic import Num, Op, Sym, op
+from pallas_static_grid.analysis.walk_names import known_truth, partial
 from pallas_static_grid.analysis.walk_values import (
     Constant,
     Env,
