@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pallas_static_grid.analysis.algebra import Poly, ceil_quotient, number, poly, subtract, to_sym
-from pallas_static_grid.analysis.bounds import bound_forms, site_facts
+from pallas_static_grid.analysis.bound_evidence import site_facts
+from pallas_static_grid.analysis.bounds import bound_forms
 from pallas_static_grid.analysis.facts import LaunchFacts
 from pallas_static_grid.analysis.intervals import Facts, prove_le
 from pallas_static_grid.analysis.inverting import Solved, steps_within

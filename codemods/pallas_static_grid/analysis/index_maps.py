@@ -34,6 +34,9 @@ class _Body:
     scope: Scope | None
     names: dict[str, Component | _Table | tuple[Component | _Table, ...]]
     returned: list[tuple[Component, ...] | None] = field(default_factory=list)
+    """What each `return` gives as block indices; None where that could not be followed."""
+    results: list[Component | _Table | tuple[Component | _Table, ...]] = field(default_factory=list)
+    """What each `return` gives as it is."""
     depth: int = 0
 
 
@@ -118,7 +121,7 @@ def components_of(
         names[arg.arg] = _CONSTANT
     body = _Body(rank, scope, names)
     if isinstance(node, ast.Lambda):
-        body.returned.append(_returned(node.body, body))
+        body.returned.append(_as_blocks(node.body, _evaluate(node.body, body)))
     else:
         _run(node.body, body)
     if not body.returned or any(r is None for r in body.returned):
@@ -132,8 +135,12 @@ def components_of(
 def _run(statements: list[ast.stmt], body: _Body) -> None:
     for statement in statements:
         match statement:
-            case ast.Return(value=value):
-                body.returned.append(None if value is None else _returned(value, body))
+            case ast.Return(value=None):
+                body.returned.append(None)
+            case ast.Return(value=ast.expr() as value):
+                result = _evaluate(value, body)
+                body.results.append(result)
+                body.returned.append(_as_blocks(value, result))
             case ast.Assign(targets=[target], value=value):
                 _assign(target, value, body)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
@@ -149,6 +156,8 @@ def _run(statements: list[ast.stmt], body: _Body) -> None:
                 _run(no, body)
                 body.names = _merged(after, body.names)
             case ast.Delete() | ast.Pass() | ast.Assert() | ast.Expr() | ast.FunctionDef():
+                pass
+            case ast.Raise():
                 pass
             case _:
                 body.returned.append(None)
@@ -193,11 +202,13 @@ def _assign(target: ast.expr, value: ast.expr, body: _Body) -> None:
                 body.names[inner.id] = part
 
 
-def _returned(value: ast.expr, body: _Body) -> tuple[Component, ...] | None:
-    result = _evaluate(value, body)
+def _as_blocks(
+    node: ast.expr, result: Component | _Table | tuple[Component | _Table, ...]
+) -> tuple[Component, ...] | None:
+    """A returned value as block indices."""
     if isinstance(result, tuple):
         return tuple(_flat(part) for part in result)
-    if isinstance(value, ast.Call | ast.Starred | ast.IfExp) and not isinstance(result, _Table):
+    if isinstance(node, ast.Call | ast.Starred | ast.IfExp) and not isinstance(result, _Table):
         return None
     return (_flat(result),)
 
@@ -291,11 +302,14 @@ def _call(
     if isinstance(function, ast.Name) and function.id not in body.names:
         value = look_up(body.scope, function.id)
         if isinstance(value, Function) and not any(isinstance(a, ast.Starred) for a in args):
-            return _combined_or_inner(value, parts, body)
+            return _inner(value, parts, body)
+    if isinstance(function, ast.Attribute):
+        # `x.astype(...)` depends on `x`; a module depends on nothing.
+        parts.append(_evaluate(function.value, body))
     return _combined([_flat(part) for part in parts])
 
 
-def _combined_or_inner(
+def _inner(
     function: Function,
     parts: list[Component | _Table | tuple[Component | _Table, ...]],
     body: _Body,
@@ -303,22 +317,29 @@ def _combined_or_inner(
     """A helper's result: its own returns over what the arguments depend on."""
     node = function.node
     positional = [*node.args.posonlyargs, *node.args.args]
-    tracked = all(isinstance(p, Component | _Table) for p in parts)
-    plain = node.args.vararg is None and not node.args.kwonlyargs
-    if not (tracked and plain) or len(positional) != len(parts) or body.depth > 4:
+    most = len(parts) if node.args.vararg is not None else len(positional)
+    given = len(positional) - len(node.args.defaults) <= len(parts) <= most
+    if node.args.kwonlyargs or not given or body.depth > 4:
         return _combined([_flat(part) for part in parts])
-    names = {arg.arg: part for arg, part in zip(positional, parts, strict=True)}
-    inner = _Body(body.rank, function.scope, names, depth=body.depth + 1)
+    names = {arg.arg: _CONSTANT for arg in positional} | {
+        arg.arg: part for arg, part in zip(positional, parts, strict=False)
+    }
+    inner = _Body(body.rank, function.scope, dict(names), depth=body.depth + 1)
+    if node.args.vararg is not None:
+        rest = parts[len(positional) :]
+        inner.names[node.args.vararg.arg] = tuple(
+            _flat(part) if isinstance(part, tuple) else part for part in rest
+        )
     if isinstance(node, ast.Lambda):
         return _evaluate(node.body, inner)
-    match node.body:
-        case [*_, ast.Return(value=ast.expr() as value)]:
-            _run(node.body[:-1], inner)
-            if not inner.returned:
-                return _evaluate(value, inner)
-        case _:
-            pass
-    return _combined([_flat(part) for part in parts])
+    _run(node.body, inner)
+    found = inner.results
+    if not found or any(result is None for result in inner.returned):
+        return _combined([_flat(part) for part in parts])
+    out = found[0]
+    for other in found[1:]:
+        out = _either(out, other)
+    return out
 
 
 def _combined(parts: list[Component]) -> Component:

@@ -48,7 +48,7 @@ def statements_of(
         if facts.kind in ("program_id", "pure", "load"):
             known.update(facts.binds)
             meanings.update(_meanings(statement))
-        facts = replace(facts, mentions=_mentions(statement))
+        facts = replace(facts, mentions=_names(statement), loads=_names(statement, ast.Load))
         if facts.kind == "when" and isinstance(statement, ast.FunctionDef):
             decorator = statement.decorator_list[0]
             assert isinstance(decorator, ast.Call)
@@ -57,8 +57,10 @@ def statements_of(
     return tuple(out)
 
 
-def _mentions(node: ast.stmt) -> frozenset[str]:
-    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+def _names(node: ast.stmt, context: type = ast.expr_context) -> frozenset[str]:
+    return frozenset(
+        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)
+    )
 
 
 def _meanings(node: ast.stmt) -> dict[str, ast.expr]:
@@ -128,6 +130,8 @@ def _statement(
     match node:
         case ast.Expr(value=ast.Constant(value=str())) if index == 0:
             return StatementFacts(span, "docstring", ())
+        case ast.Assert() | ast.If(body=[ast.Raise()], orelse=[]):
+            return StatementFacts(span, "pure", ())
         case ast.Delete():
             return StatementFacts(span, "del", binds)
         case ast.Assign(targets=[ast.Name()], value=value) if _is_program_id(value, scope):

@@ -50,6 +50,8 @@ class StatementFacts:
     """The names that it binds (or deletes) in the kernel's own scope."""
     mentions: frozenset[str] = frozenset()
     """Every name in its text."""
+    loads: frozenset[str] = frozenset()
+    """Every name that its text reads."""
     condition: Code | None = None
     """For kind "when": the condition of `@pl.when(...)`."""
     reads_memory: bool = False

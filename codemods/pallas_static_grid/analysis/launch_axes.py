@@ -63,6 +63,7 @@ def axes_of(facts: LaunchFacts, display: ast.Tuple | ast.List | None) -> tuple[A
     semantics = _semantics(facts.site, len(facts.launch.dims))
     out: list[AxisFacts] = []
     plain = display is not None and len(display.elts) == len(facts.launch.dims)
+    by_name = None if plain else _tuple_name(facts)
     for dim in facts.launch.dims:
         node = display.elts[dim.index] if plain and display is not None else None
         name = None
@@ -77,7 +78,7 @@ def axes_of(facts: LaunchFacts, display: ast.Tuple | ast.List | None) -> tuple[A
         out.append(
             AxisFacts(
                 dim.index,
-                None if node is None else _code(module, node),
+                _entry_code(facts, by_name, dim.index) if node is None else _code(module, node),
                 name,
                 dim.verdict == "dynamic",
                 None if bound is None else bound.expression,
@@ -89,6 +90,26 @@ def axes_of(facts: LaunchFacts, display: ast.Tuple | ast.List | None) -> tuple[A
             )
         )
     return tuple(out)
+
+
+def _tuple_name(facts: LaunchFacts) -> ast.Name | None:
+    """The name that the launch gives as its grid, where it is one of several tuples."""
+    arg = facts.site.spec_arg("grid")
+    if arg is None or not isinstance(arg.node, ast.Name):
+        return None
+    rank = len(facts.launch.dims)
+    found = list(options(arg.value))
+    tuples = all(isinstance(v, Tuple) and len(v.items) == rank for v in found)
+    entries = [i for v in found if isinstance(v, Tuple) for i in v.items]
+    named = any(isinstance(item, Tuple) for item in entries)
+    return arg.node if tuples and not named else None
+
+
+def _entry_code(facts: LaunchFacts, name: ast.Name | None, index: int) -> Code | None:
+    """An entry of a tuple that is only known by name: `grid[1]`."""
+    if name is None:
+        return None
+    return Code(Span(*facts.module.span(name)), f"{name.id}[{index}]")
 
 
 def _is_float(value: Value) -> bool:

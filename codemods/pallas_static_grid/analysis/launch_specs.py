@@ -13,7 +13,9 @@ from pallas_static_grid.analysis.values import (
     Arg,
     BlockSpec,
     Const,
+    Dict,
     External,
+    Instance,
     LaunchSite,
     Tuple,
     Value,
@@ -44,8 +46,23 @@ def alternatives(facts: LaunchFacts, value: Value, rank: int) -> tuple[SpecFacts
     found = [v for v in options(value) if not _is_none(v)]
     if len(found) > 1 and all(isinstance(v, BlockSpec) for v in found):
         return tuple(_facts(facts, v, rank) for v in found if isinstance(v, BlockSpec))
+    if len(found) == 1 and (items := _leaves(found[0])) is not None:
+        return tuple(spec for item in items for spec in alternatives(facts, item, rank))
     one = spec_facts(facts, value, rank)
     return () if one is None else (one,)
+
+
+def _leaves(value: Value) -> tuple[Value, ...] | None:
+    """The specs in a tree of specs, where the operand is a tree too."""
+    match value:
+        case Tuple(items=items):
+            return items
+        case Instance(fields=fields) if fields:
+            return tuple(item for _, item in fields)
+        case Dict(items=pairs, complete=True):
+            return tuple(item for _, item in pairs)
+        case _:
+            return None
 
 
 def _is_none(value: Value) -> bool:

@@ -99,7 +99,14 @@ def rebound_names(kernel: KernelFacts, plan: BodyPlan) -> tuple[str, ...]:
         if index >= plan.above and index not in plan.lifted
         for name in statement.binds
     ]
-    return tuple(dict.fromkeys(name for name in below if name in outside))
+    read = {
+        name
+        for index, statement in enumerate(kernel.statements)
+        if index >= plan.above and index not in plan.lifted
+        for name in statement.loads
+    }
+    # A name that is bound and never read may as well be local to the guard.
+    return tuple(dict.fromkeys(name for name in below if name in outside and name in read))
 
 
 def guard_body(draft: Draft, plan: BodyPlan, keeps: tuple[Keep, ...], new_refs: list[str]) -> None:

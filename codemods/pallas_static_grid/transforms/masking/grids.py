@@ -14,7 +14,7 @@ def set_grid(draft: Draft, bounds: dict[int, str]) -> None:
     """
     shape = draft.shape
     inline = shape.grid_code is not None and shape.grid_code.span == shape.grid_display
-    if inline or shape.grid_uses == 1:
+    if inline or (shape.grid_uses == 1 and shape.grid_display is not None):
         for axis in draft.dynamic:
             assert axis.code is not None
             draft.add([Edit(axis.code.span, bounds[axis.index])])
