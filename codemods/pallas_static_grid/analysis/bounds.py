@@ -8,50 +8,34 @@ given by the user assumes the user. What is not proven is no bound.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pallas_static_grid.analysis import values
 from pallas_static_grid.analysis.algebra import Poly, add, number, poly, to_sym
+from pallas_static_grid.analysis.bound_evidence import (
+    Candidate,
+    Evidence,
+    axis_names,
+    counts_of,
+    relevant_facts,
+    site_facts,
+    syms_of,
+)
 from pallas_static_grid.analysis.branches import dynamic_branch
 from pallas_static_grid.analysis.facts import LaunchFacts
-from pallas_static_grid.analysis.intervals import Facts, Limit, lower, prove_le, upper
+from pallas_static_grid.analysis.intervals import Facts, lower, prove_le
 from pallas_static_grid.analysis.kernel_walk import Walk
-from pallas_static_grid.analysis.range_evidence import Found, Piece, block_sizes, evidence
+from pallas_static_grid.analysis.range_evidence import Found, block_sizes, evidence
 from pallas_static_grid.analysis.rendering import Names
-from pallas_static_grid.analysis.scopes import Fact, Scope
-from pallas_static_grid.analysis.symbolic import Atom, Op, Sym, atoms, is_static
-from pallas_static_grid.analysis.values import Array, Int, LaunchSite, Value, options
+from pallas_static_grid.analysis.symbolic import Atom, Op, atoms, is_static
+from pallas_static_grid.analysis.values import Array, Int, options
 from pallas_static_grid.analysis.walk_values import Env, Ref, Scalar
-from pallas_static_grid.model import Bound, BoundKind, Refusal, Step, UserBound
+from pallas_static_grid.model import Bound, Refusal, Step, UserBound
 
-_WORD = re.compile(r"\w+")
 MAX_OTHERS = 4
 """How many further pieces of evidence are mentioned."""
 MAX_FACTS = 12
 """With more facts than this it is not said which of them a bound needs."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A static limit that can be written at the launch."""
-
-    text: str
-    form: Poly
-    kind: BoundKind
-    steps: tuple[Step, ...]
-    assumes: tuple[str, ...]
-    what: str = ""
-    in_sight: bool = False
-    table: bool = False
-    offset: bool = False
-    positive: tuple[Poly, ...] = ()
-    """Values that are taken to be at least 1."""
-
-    def assumes_no_more_than(self, other: _Candidate) -> bool:
-        """Whether all that it takes for granted the other takes for granted too."""
-        return self.offset <= other.offset and set(self.positive) <= set(other.positive)
 
 
 def bound_dims(
@@ -101,69 +85,6 @@ def bound_forms(facts: LaunchFacts) -> dict[int, Poly]:
     return out
 
 
-def site_facts(site: LaunchSite) -> Facts:
-    """The facts in force at a launch, with those that its blocks imply."""
-    return Facts.of(relevant_facts(site), block_sizes(site))
-
-
-def syms_of(value: Value) -> list[Sym]:
-    """A dimension as an integer expression, one for each alternative; empty if one is none."""
-    out: list[Sym] = []
-    for option in options(value):
-        match option:
-            case Int(expr=expr):
-                out.append(expr)
-            case Array(elem=elem) if elem is not None:
-                out.append(elem)
-            case Array(ident=ident, dtype=dtype, ratio=None) if dtype != "float":
-                out.append(Atom(("elem", ident), option.text or "the count", static=False))
-            case _:
-                return []
-    return out
-
-
-def counts_of(facts: LaunchFacts) -> list[Sym | None]:
-    """The grid's entries as expressions, where each is one."""
-    found = [syms_of(value) for value in facts.dims]
-    return [syms[0] if len(syms) == 1 else None for syms in found]
-
-
-def relevant_facts(site: LaunchSite) -> list[Fact]:
-    """The facts that asserts and checks above the launch establish."""
-    found: list[Fact] = []
-    scope: Scope | None = site.scope
-    inner = True
-    while scope is not None:
-        found.extend(f for f in scope.facts if inner or _before(f, site))
-        inner = False
-        scope = scope.parent
-    return found
-
-
-def _before(fact: Fact, site: LaunchSite) -> bool:
-    """Whether a fact of an outer scope was established above the launch."""
-    return fact.step.path != site.module.path or fact.step.line < site.node.lineno
-
-
-def axis_names(facts: LaunchFacts, rank: int) -> tuple[str | None, ...]:
-    """The names of a named grid's axes."""
-    arg = facts.site.args.get("grid_names")
-    given = arg.value if arg is not None else None
-    if isinstance(given, values.Tuple) and len(given.items) == rank:
-        return tuple(_text(v) for v in given.items)
-    if given is not None and rank == 1:
-        return (_text(given),)
-    grid = facts.grid
-    if isinstance(grid, values.Tuple) and len(grid.items) == rank:
-        pairs = [v.items if isinstance(v, values.Tuple) else () for v in grid.items]
-        return tuple(_text(p[0]) if len(p) == 2 else None for p in pairs)
-    return (None,) * rank
-
-
-def _text(value: Value) -> str | None:
-    return value.value if isinstance(value, values.Const) and isinstance(value.value, str) else None
-
-
 def _given(facts: LaunchFacts, axis: int, user: Sequence[UserBound]) -> UserBound | None:
     launch = facts.launch
     dim = launch.dims[axis]
@@ -181,22 +102,15 @@ def _squeeze(text: str) -> str:
 
 
 @dataclass(slots=True)
-class _Asker:
+class _Asker(Evidence):
     """The question for the bound of one dimension."""
-
-    facts: LaunchFacts
-    axis: int
-    value: Value
-    known: Facts
-    names: Names
-    found: Found
 
     def answer(self, given: UserBound | None) -> Bound | Refusal:
         """The bound or the refusal."""
         unwritten: list[str] = []
         candidates = [
-            *self._by_value(unwritten),
-            *self._by_range(unwritten),
+            *self.by_value(unwritten),
+            *self.by_range(unwritten),
         ]
         best = self._tightest(candidates)
         if given is not None:
@@ -210,111 +124,19 @@ class _Asker:
 
     def form_of(self, text: str) -> Poly | None:
         """The candidate that is written as `text`."""
-        candidates = [*self._by_value([]), *self._by_range([])]
+        candidates = [*self.by_value([]), *self.by_range([])]
         return next((c.form for c in candidates if c.text == text), None)
 
     # --- evidence ----------------------------------------------------------------------------
 
-    def write(self, form: Poly, *more: str) -> str | None:
-        """A static value as Python text, in the words of the code that it comes from."""
-        trace = self.value.trace.steps() if self.value.trace is not None else ()
-        own = self.facts.launch.dims[self.axis].expression
-        texts = [own, *(s.text for s in trace), *more]
-        return self.names.render(form, frozenset(_WORD.findall(" ".join(texts))))
-
-    def _by_value(self, unwritten: list[str]) -> list[_Candidate]:
-        syms = syms_of(self.value)
-        if not syms:
-            return []
-        whole = syms[0] if len(syms) == 1 else Op("max", tuple(syms))
-        out = []
-        for limit in upper(whole, self.known, assume=True):
-            text = self.write(limit.form, *(s.text for s in limit.steps))
-            if text is None:
-                unwritten.append("its value is limited, but the limit is not in scope here")
-                continue
-            assumes = tuple(f"`{self._show(p)}` is at least 1" for p in limit.positive)
-            steps = self._value_steps(limit, text)
-            positive = tuple(poly(p, self.known) for p in limit.positive)
-            out.append(_Candidate(text, limit.form, "value", steps, assumes, positive=positive))
-        return out
-
-    def _value_steps(self, limit: Limit, text: str) -> tuple[Step, ...]:
-        """The places that limit the value: what the proof used, else the arithmetic itself."""
-        own = self._arithmetic_step(limit, text)
-        return (*limit.steps, *((own,) if own is not None else ()))
-
-    def _arithmetic_step(self, limit: Limit, text: str) -> Step | None:
-        words = {
-            "min": ("minimum(", "min(", "clip(", "clamp("),
-            "max": ("maximum(", "max(", "clip(", "clamp("),
-            "mod": ("%", "mod(", "remainder(", "rem("),
-            "select": ("where(", "select(", " if ", "cond("),
-        }
-        kinds = [k for k in limit.moves if k in words]
-        if not kinds and limit.steps:
-            return None
-        trace = self.value.trace.steps() if self.value.trace is not None else ()
-        for kind in kinds:
-            for step in trace:
-                if any(word in step.text for word in words[kind]):
-                    return Step(step.path, step.line, step.text, f"the value is at most `{text}`")
-        launch = self.facts.launch
-        site = self.facts.site
-        line = launch.line
-        return Step(
-            site.module.path, line, site.module.line_text(line), f"the value is at most `{text}`"
-        )
-
-    def _by_range(self, unwritten: list[str]) -> list[_Candidate]:
-        out = []
-        for piece in self.found.pieces:
-            text = self.write(piece.form, piece.words)
-            if text is None:
-                unwritten.append(f"{piece.what} would give one, but not in names that are in scope")
-                continue
-            step = Step(
-                piece.step.path,
-                piece.step.line,
-                piece.step.text,
-                f"{piece.step.reason}: at most `{text}` steps",
-            )
-            assumes = self._range_assumes(piece, text)
-            out.append(
-                _Candidate(
-                    text,
-                    piece.form,
-                    "range",
-                    (step,),
-                    assumes,
-                    piece.what,
-                    piece.in_sight,
-                    piece.table,
-                    piece.offset,
-                    tuple(dict.fromkeys(poly(p, self.known) for p in piece.positive)),
-                )
-            )
-        return out
-
-    def _range_assumes(self, piece: Piece, text: str) -> tuple[str, ...]:
-        dim = self.facts.launch.dims[self.axis].expression
-        out = [f"`{dim}` never exceeds `{text}`: the original stays within {piece.what}"]
-        if piece.offset:
-            out.append(f"no step starts before the beginning of {piece.what}")
-        out.extend(f"`{self._show(p)}` is at least 1" for p in piece.positive)
-        return tuple(dict.fromkeys(out))
-
-    def _show(self, sym: Sym) -> str:
-        return self.write(poly(sym, self.known)) or "the divisor"
-
     # --- choosing ----------------------------------------------------------------------------
 
-    def _tightest(self, candidates: list[_Candidate]) -> _Candidate | None:
+    def _tightest(self, candidates: list[Candidate]) -> Candidate | None:
         """The least of the candidates; of those that cannot be compared the best supported."""
         least = [c for c in candidates if not any(self._beats(d, c) for d in candidates)]
         order = {id(c): k for k, c in enumerate(candidates)}
 
-        def rank(one: _Candidate) -> tuple[bool, bool, int, bool, bool, int, int, int]:
+        def rank(one: Candidate) -> tuple[bool, bool, int, bool, bool, int, int, int]:
             agree = [
                 c for c in least if c.form == one.form and len(c.positive) <= len(one.positive)
             ]
@@ -331,7 +153,7 @@ class _Asker:
 
         return min(least, key=rank, default=None)
 
-    def _beats(self, one: _Candidate, other: _Candidate) -> bool:
+    def _beats(self, one: Candidate, other: Candidate) -> bool:
         """Whether a candidate is known to be smaller than another and assumes no more."""
         if one.form == other.form or not one.assumes_no_more_than(other):
             return False
@@ -352,7 +174,7 @@ class _Asker:
 
     # --- answers -----------------------------------------------------------------------------
 
-    def _bound(self, best: _Candidate, candidates: list[_Candidate]) -> Bound:
+    def _bound(self, best: Candidate, candidates: list[Candidate]) -> Bound:
         steps = list(best.steps)
         agree = [c for c in candidates if c is not best and c.form == best.form]
         others = [c for c in candidates if c.form != best.form and not self._beaten(c, candidates)]
@@ -380,7 +202,7 @@ class _Asker:
         counts[self.axis] = next(iter(syms_of(traced[0])), None)
         found = evidence(site, names, relevant_facts(site), counts, given)[self.axis]
         asker = _Asker(self.facts, self.axis, traced[0], self.known, self.names, found)
-        candidates = [*asker._by_value([]), *asker._by_range([])]
+        candidates = [*asker.by_value([]), *asker.by_range([])]
         best = asker._tightest(candidates)
         if best is None or other is None or asker._exceeded(best.form) is not None:
             return None
@@ -388,7 +210,7 @@ class _Asker:
         whole = replace(best, text=f"{one} if {given.name} else {two}")
         return asker._bound(whole, [whole, *(c for c in candidates if c is not best)])
 
-    def _facts_behind(self, best: _Candidate) -> tuple[Step, ...]:
+    def _facts_behind(self, best: Candidate) -> tuple[Step, ...]:
         """The facts without which the bound would not follow."""
         site = self.facts.site
         every = relevant_facts(site)
@@ -409,14 +231,14 @@ class _Asker:
             asker = _Asker(self.facts, self.axis, self.value, known, scope, found)
             same = [
                 c
-                for c in (*asker._by_value([]), *asker._by_range([]))
+                for c in (*asker.by_value([]), *asker.by_range([]))
                 if c.kind == best.kind and c.text == best.text and c.assumes == best.assumes
             ]
             if not same and line not in {(s.path, s.line) for s in (*best.steps, *needed)}:
                 needed.append(step)
         return tuple(needed)
 
-    def _beaten(self, one: _Candidate, candidates: list[_Candidate]) -> bool:
+    def _beaten(self, one: Candidate, candidates: list[Candidate]) -> bool:
         """Whether other evidence from the same source says more."""
         known = self.known.assuming([p for c in candidates for p in c.positive])
         for other in candidates:
@@ -427,7 +249,7 @@ class _Asker:
         return False
 
     def _with_user(
-        self, given: UserBound, best: _Candidate | None, candidates: list[_Candidate]
+        self, given: UserBound, best: Candidate | None, candidates: list[Candidate]
     ) -> Bound | Refusal:
         launch, site = self.facts.launch, self.facts.site
         form = self._user_form(given)
