@@ -67,6 +67,8 @@ class ParameterFacts:
     name: str
     index: int
     """Its place in the parameter list as written."""
+    optional: bool = False
+    """Whether it has a default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,9 @@ class KernelFacts:
     """Index, in the parameter list as written, of the first parameter that gets a ref."""
     refs: tuple[ParameterFacts, ...] = ()
     variadic: str | None = None
+    keyword_only: tuple[str, ...] = ()
+    catches_keywords: bool = False
+    """Whether it has a `**kwargs`."""
     statements: tuple[StatementFacts, ...] = ()
     reads: tuple[GridRead, ...] = ()
     """In the kernel's own text."""

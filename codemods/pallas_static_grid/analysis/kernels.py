@@ -304,6 +304,8 @@ def _function_facts(
         first_ref=first,
         refs=refs,
         variadic=node.args.vararg.arg if node.args.vararg is not None else None,
+        keyword_only=tuple(arg.arg for arg in node.args.kwonlyargs),
+        catches_keywords=node.args.kwarg is not None,
         statements=statements_of(module, node, function.scope),
         reads=reads_in(module, node, function.scope),
         helper_reads=reads,
@@ -341,8 +343,9 @@ def _call_code(module: ModuleContext, node: ast.Call | None) -> Code | None:
 
 def _refs(node: FunctionNode, first: int, bound: set[str]) -> tuple[ParameterFacts, ...]:
     positional = [*node.args.posonlyargs, *node.args.args]
+    required = len(positional) - len(node.args.defaults)
     return tuple(
-        ParameterFacts(arg.arg, index)
+        ParameterFacts(arg.arg, index, index >= required)
         for index, arg in enumerate(positional)
         if index >= first and arg.arg not in bound
     )

@@ -251,6 +251,48 @@ def callers_first(module: ModuleContext, relevant: set[ast.AST]) -> list[ast.AST
     return out
 
 
+def rebound_names(node: ast.AST) -> dict[str, ast.AST]:
+    """Names of a function (or module) that functions inside declare nonlocal (or global).
+
+    Those that only ever get literal ints there are left out: they stay ints.
+    """
+    out: dict[str, ast.AST] = {}
+    wanted = ast.Global if isinstance(node, ast.Module) else ast.Nonlocal
+    if not isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef):
+        return out
+    for inner in walk(node):
+        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and inner is not node:
+            for statement in walk(inner):
+                if isinstance(statement, wanted):
+                    for name in statement.names:
+                        if not _only_literal_ints(inner, name):
+                            out[name] = statement
+    return out
+
+
+def _only_literal_ints(function: ast.AST, name: str) -> bool:
+    """Whether every binding of a name in a function is `name = <int>` or `name += <int>`."""
+    plain = 0
+    stores = 0
+    for node in walk(function):
+        if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
+            stores += 1
+        targets = (
+            node.targets
+            if isinstance(node, ast.Assign)
+            else ([node.target] if isinstance(node, ast.AugAssign) else [])
+        )
+        for target in targets:
+            if isinstance(target, ast.Name) and target.id == name:
+                value = node.value if isinstance(node, ast.Assign | ast.AugAssign) else None
+                division = isinstance(node, ast.AugAssign) and isinstance(
+                    node.op, ast.Div | ast.Pow
+                )
+                if isinstance(value, ast.Constant) and type(value.value) is int and not division:
+                    plain += 1
+    return stores == plain
+
+
 def is_generator(node: ast.AST) -> bool:
     """Whether a function's own body yields."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

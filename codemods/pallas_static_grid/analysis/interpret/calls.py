@@ -170,12 +170,23 @@ class Calls(Decorators):
                     )
             case _:
                 pass
+        if node is not None:
+            self.hand_out([*args, *kwargs.values()], self.segment(node.func))
         if isinstance(func, Unknown):
             return Unknown(func.need, trace=func.trace)
         if node is None:
             return Unknown("a call out of sight")
         reason = f"what `{self.segment(node)}` returns is out of sight"
         return Unknown(reason, trace=self.trace(node, reason, func))
+
+    def hand_out(self, values: list[Value], taker: str) -> None:
+        """Functions given to something out of sight may be called with traced values there."""
+        for value in values:
+            inner = value
+            while isinstance(inner, Partial | Transformed):
+                inner = inner.func
+            if isinstance(inner, Function) and inner.module is self.module:
+                self.disguised.setdefault(inner.node, f"it is handed to `{taker}`, out of sight")
 
     def call_external(
         self,
@@ -206,7 +217,7 @@ class Calls(Decorators):
         result = library.call(self, name, args, kwargs, where)
         if result is not None:
             return result
-        if name.startswith("."):
-            name = name[1:]
+        if not tables.wraps_plainly(name):
+            self.hand_out([*args, *kwargs.values()], name)
         reason = f"what `{self.segment(where)}` returns is out of sight"
         return Unknown(reason, trace=self.trace(where, reason))

@@ -44,7 +44,19 @@ class Decorators(Transformations):
             self.parametrised(decorator, value)
         call = decorator if isinstance(decorator, ast.Call) else None
         out = self.apply_decorator(deco, value, call, decorator)
+        if isinstance(value, Function) and self.hides(deco, out):
+            self.disguised[value.node] = f"`{self.segment(decorator)}` is out of sight"
         return value if isinstance(out, Unknown) and not isinstance(deco, Function) else out
+
+    def hides(self, deco: Value, out: Value) -> bool:
+        """Whether what a decorator does with the arguments is out of sight."""
+        inner = deco
+        while isinstance(inner, Partial):
+            inner = inner.func
+        if isinstance(inner, External):
+            kept = isinstance(out, Function) and out.jit is None and not out.custom_rule
+            return kept and not tables.wraps_plainly(inner.name)
+        return isinstance(inner, Unknown) or isinstance(out, Unknown)
 
     def parametrised(self, node: ast.Call, value: Function) -> None:
         """Test parameters given by a decorator are call sites in sight."""

@@ -198,6 +198,9 @@ class Functions(Recording):
         )
         if node is not None and self.frame.module is self.module and self.frame.canonical:
             result = self.spec_wrapper(func, args, kwargs, node, result)
+        if func.node in self.disguised and func.jit is None:
+            reason = f"what `{func.name}` returns is not known: {self.disguised[func.node]}"
+            return Unknown(reason, trace=self.trace(node or func.node, reason))
         if func.jit is not None:
             step = self.step(node or func.node, f"`{func.name}` is jitted: it returns arrays")
             result = traced(

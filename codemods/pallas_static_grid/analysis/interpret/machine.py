@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from pallas_static_grid.analysis import reach
 from pallas_static_grid.analysis.interpret.contexts import Context
 from pallas_static_grid.analysis.interpret.joins import join
 from pallas_static_grid.analysis.interpret.mutation import is_mutable
@@ -19,12 +20,14 @@ from pallas_static_grid.analysis.values import (
     Arg,
     Class,
     Const,
+    External,
     Function,
     GridSpec,
     Instance,
     Int,
     Jit,
     LaunchSite,
+    ModuleValue,
     Partial,
     Trace,
     Transformed,
@@ -100,6 +103,8 @@ class Machine:
         self.run_id = 0
         self.mutations = 0
         self.muted = 0
+        self.rebinding: dict[ast.AST, dict[str, ast.AST]] = {}
+        self.disguised: dict[ast.AST, str] = {}
         self.memo: dict[object, tuple[Value, dict[str, Value]]] = {}
         self.reaching: set[ast.AST] = set()
         self.generators: dict[ast.AST, bool] = {}
@@ -164,13 +169,31 @@ class Machine:
             skip = not first and isinstance(scope.node, ast.ClassDef)
             if not skip and name in scope.names and name not in scope.globals_:
                 if first or self.is_running(scope):
-                    return settled(scope.names[name])
+                    value = settled(scope.names[name])
+                    return (
+                        value
+                        if first and scope.parent is None
+                        else self.rebound(scope, name, value)
+                    )
                 past = scope.since(name, self.frame.moment) or [scope.names[name]]
                 past = [settled(value) for value in past]
-                return past[0] if len(past) == 1 else self.join_values(past)
+                known = past[0] if len(past) == 1 else self.join_values(past)
+                return self.rebound(scope, name, known)
             first = False
             scope = scope.parent
         return None
+
+    def rebound(self, scope: Scope, name: str, value: Value) -> Value:
+        """A value that functions rebind by `global` or `nonlocal`, whenever they are called."""
+        where = self.rebinding.get(scope.node)
+        if where is None:
+            where = self.rebinding[scope.node] = reach.rebound_names(scope.node)
+        node = where.get(name)
+        if node is None or isinstance(value, Function | Class | External | ModuleValue):
+            return value
+        reason = f"`{name}` is assigned by a function that declares it `{_keyword(node)}`"
+        unknown = Unknown(reason, trace=self.trace(node, reason))
+        return self.join_values([value, unknown])
 
     def is_running(self, scope: Scope) -> bool:
         """Whether the body of `scope` is being run (so that names are as they are now)."""
@@ -315,6 +338,10 @@ class Machine:
     def module_scope(self, module: ModuleContext) -> Scope:
         """The scope of a module after its top level ran."""
         raise NotImplementedError
+
+
+def _keyword(node: ast.AST) -> str:
+    return "global" if isinstance(node, ast.Global) else "nonlocal"
 
 
 def replace_frame(frame: Frame, scope: Scope) -> Frame:

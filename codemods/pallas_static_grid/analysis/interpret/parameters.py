@@ -30,6 +30,7 @@ from pallas_static_grid.analysis.values import (
     Const,
     Dict,
     External,
+    Float,
     Function,
     Instance,
     Int,
@@ -72,7 +73,25 @@ def judge(run: Expressions, function: Function) -> dict[str, Value]:
         if value is None and function.node in run.rules:
             value = _from_rule(run, function, index, name, rule)
         bound[name] = _judge_one(run, function, by_name[name], value, jit)
+        if function.node in run.disguised and jit is None:
+            reason = f"what `{name}` becomes is not known: {run.disguised[function.node]}"
+            bound[name] = _disguise(bound[name], Unknown(reason, trace=def_trace(function, reason)))
     return bound
+
+
+def _disguise(value: Value, unknown: Unknown) -> Value:
+    """A parameter that may reach the function traced: its numbers may be arrays."""
+    match value:
+        case Int() | Float():
+            return unknown
+        case Tuple():
+            return replace(value, items=tuple(_disguise(v, unknown) for v in value.items))
+        case Sequence() if value.array is None:
+            return replace(value, elem=_disguise(value.elem, unknown))
+        case Union():
+            return replace(value, options=tuple(_disguise(v, unknown) for v in value.options))
+        case _:
+            return value
 
 
 def self_value(run: Expressions, function: Function) -> Value:

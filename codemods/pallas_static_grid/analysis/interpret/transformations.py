@@ -50,8 +50,7 @@ class Transformations(Classes):
                 return made
             return Partial(args[0], tuple(args[1:]), tuple(kwargs.items()), node)
         step = self.step(where, f"`{name}` is applied here")
-        short = name.rsplit(".", 1)[-1]
-        if name in tables.JIT or short in {"filter_jit"}:
+        if name in tables.JIT:
             if not args:
                 return Partial(External(name), (), tuple(kwargs.items()))
             return self.jitted(args[0], kwargs, where)
