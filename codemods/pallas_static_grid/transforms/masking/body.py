@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from pallas_static_grid.analysis.kernel_facts import GridRead, KernelFacts, StatementFacts
+from pallas_static_grid.analysis.kernel_reads import all_parameters
 from pallas_static_grid.model import Edit, Span
 from pallas_static_grid.rewrite.edits import insertion
 from pallas_static_grid.rewrite.locate import FunctionNode, function_at
@@ -41,6 +42,8 @@ class BodyPlan:
     """The first so many statements stay above the guard."""
     lifted: tuple[int, ...]
     """Statements `i = pl.program_id(0)` further down, moved above it."""
+    optional: bool = False
+    """Whether other launches use the kernel: the count is then a keyword that may be left out."""
 
 
 def body_plan(kernel: KernelFacts) -> BodyPlan:
@@ -109,6 +112,38 @@ def rebound_names(kernel: KernelFacts, plan: BodyPlan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in below if name in outside and name in read))
 
 
+def guard_shared_body(draft: Draft, plan: BodyPlan) -> str:
+    """Guard a kernel that others use too, by a keyword that they leave out; gives the keyword."""
+    kernel = draft.shape.kernel
+    assert kernel.span is not None
+    axis = draft.dynamic[0].index
+    present = _present_keyword(kernel, axis)
+    if present is not None:
+        return present
+    keyword = fresh(kernel.names, draft.names[axis].count, "num_live_steps")
+    node = function_at(draft.module, kernel.span)
+    star = "" if kernel.keyword_only or kernel.variadic is not None else "*, "
+    places = len(all_parameters(node)) + (1 if kernel.keyword_only and not kernel.variadic else 0)
+    draft.add(insert_parameter(draft.module, node, places, f"{star}{keyword}=None"))
+    wrapper_reads = dict(draft.reads)
+    draft.reads[axis] = keyword
+    guard_body(draft, plan, (), [])
+    draft.reads.update(wrapper_reads)
+    return keyword
+
+
+def _present_keyword(kernel: KernelFacts, axis: int) -> str | None:
+    """The keyword by which the kernel takes a count already, from an earlier rewrite."""
+    steps = [r.bound_to for r in kernel.named_in_body("program_id") if r.axis == axis]
+    for statement in kernel.statements:
+        text = "" if statement.condition is None else statement.condition.text
+        for keyword in kernel.keyword_only:
+            head = f"True if {keyword} is None else "
+            if any(text == f"{head}{step} < {keyword}" for step in steps):
+                return keyword
+    return None
+
+
 def guard_body(draft: Draft, plan: BodyPlan, keeps: tuple[Keep, ...], new_refs: list[str]) -> None:
     """Add the edits of the kernel."""
     kernel = draft.shape.kernel
@@ -165,7 +200,10 @@ def _pallas(draft: Draft) -> str:
 def _replacement(draft: Draft, plan: BodyPlan, read: GridRead, steps: dict[int, str]) -> str | None:
     """What stands in place of a read, or None where it stays."""
     if read.kind == "num_programs":
-        return draft.reads.get(read.axis) if read.axis is not None else None
+        live = draft.reads.get(read.axis) if read.axis is not None else None
+        if live is None or not plan.optional:
+            return live
+        return f"({read.code.text} if {live} is None else {live})"
     if read.axis is None or (read.statement or 0) < plan.above or read.statement in plan.lifted:
         return None
     return steps[read.axis]
@@ -184,6 +222,8 @@ def _wrap(
     pl = _pallas(draft)
     kernel = draft.shape.kernel
     condition = live_condition(draft, steps)
+    if plan.optional:
+        condition = f"True if {draft.reads[draft.dynamic[0].index]} is None else {condition}"
     name = fresh(kernel.names, function_name(draft))
     for index, line in draft.count_lines:
         draft.add(insert_before(module, node.body[index], line, draft.unit))
@@ -225,19 +265,25 @@ def _jnp(draft: Draft, node: FunctionNode) -> str:
 def _lift(draft: Draft, plan: BodyPlan) -> tuple[list[Span], list[str]]:
     """The lines of the lifted statements: where they go from, and what they say."""
     text = draft.module.text
+    newline = len(newline_of(text))
     spans: list[Span] = []
     lines: list[str] = []
     for index in plan.lifted:
         span = draft.shape.kernel.statements[index].span
         start, end = line_start(text, span.start), line_end(text, span.end)
-        after = end + len(newline_of(text))
         lines.append(text[span.start : end])
-        blank_above = not text[line_start(text, max(start - 1, 0)) : start].strip()
-        blank_below = not text[after : line_end(text, after)].strip()
-        if blank_above and blank_below:
-            after = line_end(text, after) + len(newline_of(text))
-        spans.append(Span(start, after))
-    return spans, lines
+        spans.append(Span(start, end + newline))
+    starts = {span.start for span in spans}
+    out: list[Span] = []
+    for span in spans:
+        first = span.start
+        while any(other.end == first for other in spans):
+            first = next(other.start for other in spans if other.end == first)
+        blank_above = not text[line_start(text, max(first - 1, 0)) : first].strip()
+        blank_below = not text[span.end : line_end(text, span.end)].strip()
+        whole = blank_above and blank_below and span.end not in starts
+        out.append(Span(span.start, line_end(text, span.end) + newline) if whole else span)
+    return out, lines
 
 
-__all__ = ["BodyPlan", "body_plan", "guard_body", "rebound_names"]
+__all__ = ["BodyPlan", "body_plan", "guard_body", "guard_shared_body", "rebound_names"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pallas_static_grid.analysis.kernel_facts import LaunchShape, SpecFacts
 from pallas_static_grid.model import Refusal, Target
 from pallas_static_grid.transforms.masking.body import BodyPlan, body_plan, rebound_names
@@ -108,6 +110,9 @@ def check_kernel(shape: LaunchShape) -> BodyPlan | None:
             line=kernel.line,
         )
     if kernel.reads:
+        plan = _shared_plan(shape)
+        if plan is not None:
+            return plan
         read = kernel.reads[0]
         why = "is shared" if kernel.uses else "cannot be edited in place"
         raise refused(
@@ -118,6 +123,17 @@ def check_kernel(shape: LaunchShape) -> BodyPlan | None:
             line=read.line if kernel.place == "here" else None,
         )
     return None
+
+
+def _shared_plan(shape: LaunchShape) -> BodyPlan | None:
+    """The guard of a kernel that other code in the file uses too, where one axis is dynamic."""
+    kernel = shape.kernel
+    shared = kernel.place == "here" and kernel.form == "def" and kernel.uses
+    one = sum(axis.dynamic for axis in shape.axes) == 1
+    if not shared or not one or kernel.decorated or kernel.catches_keywords:
+        return None
+    plan = body_plan(kernel)
+    return None if rebound_names(kernel, plan) else replace(plan, optional=True)
 
 
 def _only_launch_decorates(shape: LaunchShape) -> bool:

@@ -15,6 +15,7 @@ from pallas_static_grid.transforms.base import PlanContext
 from pallas_static_grid.transforms.masking.body import (
     BodyPlan,
     guard_body,
+    guard_shared_body,
 )
 from pallas_static_grid.transforms.masking.carriers import CarrierForm, carrier_for, carry_counts
 from pallas_static_grid.transforms.masking.checks import (
@@ -186,7 +187,7 @@ def _maps_can_count(shape: LaunchShape, new_axes: tuple[int, ...]) -> bool:
 def _counted(shape: LaunchShape, axis: int, body: BodyPlan | None) -> bool:
     """Whether the kernel can read the count of an axis from an operand it has."""
     count = shape.counts[axis]
-    if count is None or body is None or _parameters(shape) is None:
+    if count is None or body is None or body.optional or _parameters(shape) is None:
         return False
     return not shape.operands[count.operand].maybe_none
 
@@ -284,7 +285,8 @@ def _draft(
 ) -> Draft:
     module = facts.module
     at = expression_at(module, shape.call)
-    inside = shape.kernel.names if choice.body is not None else frozenset[str]()
+    own = choice.body is not None and not choice.body.optional
+    inside = shape.kernel.names if own else frozenset[str]()
     names = axis_names(shape, taken_at(module.tree, at), inside)
     counts = {a.index: a.code.text for a in shape.axes if a.dynamic and a.code is not None}
     draft = Draft(facts, shape, target, unit, names, counts, {})
@@ -329,9 +331,10 @@ def _emit(draft: Draft, choice: _Choice) -> None:
     refs = [draft.names[axis].ref for axis in choice.new_axes]
     keeps = tuple(plan.keep for plan in choice.outputs if plan.keep is not None)
     kernel_lines = ""
-    if choice.body is None:
+    if choice.body is None or choice.body.optional:
         given = len(shape.operands) + len(shape.outputs or ())
-        kernel_lines = wrap_kernel(draft, keeps, refs, given)
+        keyword = None if choice.body is None else guard_shared_body(draft, choice.body)
+        kernel_lines = wrap_kernel(draft, keeps, refs, given, keyword)
     elif not choice.guarded:
         guard_body(draft, choice.body, keeps, refs)
     pin_lines = pin_maps(draft, choice.pins, len(choice.new_axes))

@@ -17,6 +17,7 @@ from pallas_static_grid.transforms.masking.guard import (
     keep_blocks,
     live_condition,
 )
+from pallas_static_grid.transforms.masking.refusing import refused
 
 
 def wrapper_name(kernel: KernelFacts) -> str:
@@ -31,15 +32,24 @@ def wrapper_name(kernel: KernelFacts) -> str:
     return f"live_{stem}"
 
 
-def wrap_kernel(draft: Draft, keeps: tuple[Keep, ...], new_refs: list[str], refs: int) -> str:
+def wrap_kernel(
+    draft: Draft, keeps: tuple[Keep, ...], new_refs: list[str], refs: int, keyword: str | None
+) -> str:
     """The wrapper's lines for the launch; replaces the kernel argument by its name.
 
-    `refs` is how many refs the launch passes apart from the new ones.
+    `refs` is how many operands and outputs there are apart from the new ones. `keyword`: the
+    kernel guards itself if it is given the count by this keyword.
     """
     kernel = draft.shape.kernel
     at = expression_at(draft.module, draft.shape.call)
     name = fresh(taken_at(draft.module.tree, at), wrapper_name(kernel))
     names = _ref_names(kernel, refs, frozenset(new_refs))
+    if keeps and names == ["*refs"]:
+        raise refused(
+            draft.shape,
+            "aliased-output",
+            "an output is aliased, and the wrapped kernel's refs have no names of their own",
+        )
     pl = draft.name_of("jax.experimental.pallas", at)
     steps = {axis.index: f"{pl}.program_id({axis.index})" for axis in draft.dynamic}
     condition = live_condition(draft, steps)
@@ -50,10 +60,14 @@ def wrap_kernel(draft: Draft, keeps: tuple[Keep, ...], new_refs: list[str], refs
         lines += [f"{draft.unit}{live} = {condition}", ""]
         condition = live
         dead = f"{draft.name_of('jax.numpy', at)}.logical_not({live})"
-    header = guard_header(pl, condition, function_name(draft), comment(draft))
-    lines += [f"{draft.unit}{line}" for line in header.split("\n")]
-    work = _work(draft, kernel, names)
-    lines += [f"{draft.unit * 2}{line}" for line in work.split("\n")]
+    indent = draft.unit
+    if keyword is None:
+        header = guard_header(pl, condition, function_name(draft), comment(draft))
+        lines += [f"{draft.unit}{line}" for line in header.split("\n")]
+        indent = draft.unit * 2
+    given = [] if keyword is None else [f"{keyword}={draft.reads[draft.dynamic[0].index]}"]
+    work = _work(draft, kernel, names, given)
+    lines += [f"{indent}{line}" for line in work.split("\n")]
     for tail in keep_blocks(draft, pl, dead, keeps, draft.unit):
         lines += ["", *(f"{draft.unit}{line}" for line in tail.split("\n"))]
     draft.add([Edit(kernel.argument.span, name)])
@@ -62,13 +76,13 @@ def wrap_kernel(draft: Draft, keeps: tuple[Keep, ...], new_refs: list[str], refs
 
 def _ref_names(kernel: KernelFacts, refs: int, taken: frozenset[str]) -> list[str]:
     """The wrapper's parameters: the kernel's own names where they fit."""
-    names = [ref.name for ref in kernel.refs]
-    if kernel.variadic is None and len(names) == refs and not taken & set(names):
+    names = [ref.name for ref in kernel.refs if not ref.optional]
+    if kernel.variadic is None and len(names) >= refs and not taken & set(names):
         return names
     return ["*refs"]
 
 
-def _work(draft: Draft, kernel: KernelFacts, names: list[str]) -> str:
+def _work(draft: Draft, kernel: KernelFacts, names: list[str], given: list[str]) -> str:
     """The call of the kernel, or the body of a lambda."""
     module = draft.module
     inline = kernel.span is not None and kernel.span == kernel.argument.span
@@ -81,10 +95,10 @@ def _work(draft: Draft, kernel: KernelFacts, names: list[str]) -> str:
         inner = _partial_parts(draft, kernel)
         if inner is not None:
             function, before, after = inner
-            return f"{function}({', '.join([*before, *names, *after])})"
+            return f"{function}({', '.join([*before, *names, *after, *given])})"
     argument = kernel.argument.text
     call = argument if kernel.form != "lambda" or not inline else f"({argument})"
-    return f"{call}({', '.join(names)})"
+    return f"{call}({', '.join([*names, *given])})"
 
 
 def _partial_parts(draft: Draft, kernel: KernelFacts) -> tuple[str, list[str], list[str]] | None:
