@@ -40,11 +40,12 @@ class Decorators(Transformations):
         ):
             given = dict(deco.kwargs) if isinstance(deco, Partial) else {}
             self.nondiff[value.node] = self.nondiff_positions(value, given)
+        told = False
         if isinstance(decorator, ast.Call) and isinstance(value, Function):
-            self.parametrised(decorator, value)
+            told = self.parametrised(decorator, value)
         call = decorator if isinstance(decorator, ast.Call) else None
         out = self.apply_decorator(deco, value, call, decorator)
-        if isinstance(value, Function) and self.hides(deco, out):
+        if isinstance(value, Function) and not told and self.hides(deco, out):
             self.disguised[value.node] = f"`{self.segment(decorator)}` is out of sight"
         return value if isinstance(out, Unknown) and not isinstance(deco, Function) else out
 
@@ -58,8 +59,8 @@ class Decorators(Transformations):
             return kept and not tables.wraps_plainly(inner.name)
         return isinstance(inner, Unknown) or isinstance(out, Unknown)
 
-    def parametrised(self, node: ast.Call, value: Function) -> None:
-        """Test parameters given by a decorator are call sites in sight."""
+    def parametrised(self, node: ast.Call, value: Function) -> bool:
+        """Test parameters given by a decorator are call sites in sight; whether there are any."""
         func = node.func
         name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
         spec = value.node.args
@@ -93,6 +94,7 @@ class Decorators(Transformations):
             self.extra_contexts.setdefault(value.node, []).append(
                 (bound, self.step(node, f"`{value.name}` is run with these parameters"))
             )
+        return bool(bound)
 
     def rows_by_name(
         self, rows: list[Value], names: list[str], *, named: bool, node: ast.AST

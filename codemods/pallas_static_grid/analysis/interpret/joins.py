@@ -115,9 +115,26 @@ def _join(a: Value, b: Value, fresh: Fresh) -> Value:
         other = dict(b.fields)
         fields = tuple((k, join(v, other[k], fresh)) for k, v in a.fields if k in other)
         return replace(a, fields=fields)
+    if isinstance(a, Dict) and isinstance(b, Dict) and a.namespace == b.namespace:
+        return _join_dicts(a, b, fresh)
     if isinstance(a, Sequence) and isinstance(b, Sequence):
         return Sequence(join(a.elem, b.elem, fresh), trace=a.trace)
     return _union(a, b, fresh)
+
+
+def _join_dicts(a: Dict, b: Dict, fresh: Fresh) -> Dict:
+    """Two dicts: the keys of both, and what else may be in there."""
+    first, second = dict(a.items), dict(b.items)
+    items = tuple((k, join(v, second[k], fresh)) for k, v in first.items() if k in second)
+    only = [v for k, v in first.items() if k not in second]
+    only += [v for k, v in second.items() if k not in first]
+    known = all(d.complete or d.rest is not None for d in (a, b))
+    others = [d.rest for d in (a, b) if d.rest is not None] + only
+    rest: Value | None = None
+    for value in others if known else ():
+        rest = value if rest is None else join(rest, value, fresh)
+    complete = a.complete and b.complete and not only
+    return replace(a, items=items, complete=complete, node=None, rest=rest)
 
 
 def join_arrays(a: Array, b: Array, fresh: Fresh) -> Array:
