@@ -206,6 +206,8 @@ class OperandFacts:
     """The spec as `in_specs` names it."""
     other_specs: tuple[SpecFacts, ...] = ()
     """Specs that it has on other paths."""
+    leaf_counts: tuple[int, ...] | None = None
+    """How many arrays it may flatten to, on one path or another; None where that is not known."""
     none: bool = False
     maybe_none: bool = False
     scalar_int: bool = False

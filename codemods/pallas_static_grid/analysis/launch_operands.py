@@ -131,6 +131,7 @@ def _operand(
         specs[0] if specs else None,
         None if prefetched else element_code(facts, "in_specs", place),
         specs[1:],
+        leaf_counts(value),
         none=all(_is_none(v) for v in options(value)),
         maybe_none=any(_is_none(v) for v in options(value)),
         scalar_int=isinstance(value, Array) and value.shape == (),
@@ -170,6 +171,13 @@ def leaves(value: Value) -> int | None:
     """How many arrays a value flattens to."""
     counts = {_leaves(v) for v in options(value)}
     return counts.pop() if len(counts) == 1 else None
+
+
+def leaf_counts(value: Value) -> tuple[int, ...] | None:
+    """How many arrays each alternative of a value flattens to."""
+    counts = {_leaves(v) for v in options(value)}
+    known = sorted(count for count in counts if count is not None)
+    return None if None in counts else tuple(known)
 
 
 def _leaves(value: Value) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from pallas_static_grid.analysis.facts import LaunchFacts
-from pallas_static_grid.analysis.kernel_facts import Code, OperandFacts, OutputFacts
+from pallas_static_grid.analysis.kernel_facts import Code, OperandFacts, OutputFacts, SpecFacts
 from pallas_static_grid.analysis.launch_operands import alias_keys, element_code, shape_key
 from pallas_static_grid.analysis.launch_specs import spec_facts
 from pallas_static_grid.analysis.modules import ModuleContext
@@ -34,21 +34,22 @@ def outputs_of(
     specs = _specs(facts, len(shapes))
     if specs is None:
         return None
-    aliased = _aliased(facts, operands)
+    found = tuple(None if spec is None else spec_facts(facts, spec, rank) for spec in specs)
+    aliased = _aliased(facts, operands, found)
     if aliased is None:
         return None
     nodes = _nodes(shape, len(shapes))
     return tuple(
         OutputFacts(
             index,
-            None if spec is None else spec_facts(facts, spec, rank),
+            spec,
             aliased.get(index),
             element_code(facts, "out_specs", index),
             _shape_key(value),
             _extents(facts.module, value, node),
             *_written_shape(facts, value),
         )
-        for index, (value, spec, node) in enumerate(zip(shapes, specs, nodes, strict=True))
+        for index, (value, spec, node) in enumerate(zip(shapes, found, nodes, strict=True))
     )
 
 
@@ -74,7 +75,11 @@ def _specs(facts: LaunchFacts, count: int) -> tuple[Value | None, ...] | None:
     return (arg.value,) if count == 1 else None
 
 
-def _aliased(facts: LaunchFacts, operands: tuple[OperandFacts, ...]) -> dict[int, int] | None:
+def _aliased(
+    facts: LaunchFacts,
+    operands: tuple[OperandFacts, ...],
+    specs: tuple[SpecFacts | None, ...],
+) -> dict[int, int] | None:
     """Output -> operand, over flattened operands as the keys count them."""
     keys = alias_keys(facts.site)
     if keys is None:
@@ -83,23 +88,39 @@ def _aliased(facts: LaunchFacts, operands: tuple[OperandFacts, ...]) -> dict[int
     for key in keys:
         if key.output is None:
             return None
-        operand = _at_leaf(key.value, operands) if key.value is not None else None
+        rank = _rank(specs[key.output]) if key.output < len(specs) else None
+        operand = None if key.value is None else _at_leaf(key.value, operands, rank)
         out[key.output] = -1 if operand is None else operand
     return out
 
 
-def _at_leaf(key: int, operands: tuple[OperandFacts, ...]) -> int | None:
-    """The operand whose leaf number `key` is, if that operand is one array."""
-    position = 0
+def _at_leaf(key: int, operands: tuple[OperandFacts, ...], rank: int | None) -> int | None:
+    """The operand whose leaf number `key` is.
+
+    Operands that may be None shift the leaves behind them; of the operands that the key may mean,
+    only those count that have as many dimensions as the output (`rank`): others would be refused.
+    """
+    positions = {0}
+    found: list[OperandFacts] = []
     for operand in operands:
-        # An operand that may be None counts where it is given, which is when its key is.
-        count = 1 if operand.leaves is None and position == key else operand.leaves
-        if count is None:
+        if operand.leaf_counts is None:
             return None
-        if position <= key < position + count:
-            return operand.index if count == 1 else None
-        position += count
-    return None
+        if any(p <= key < p + n for p in positions for n in operand.leaf_counts):
+            found.append(operand)
+        positions = {p + n for p in positions for n in operand.leaf_counts}
+    fitting = [o for o in found if rank is None or _rank(o.spec) in (None, rank)]
+    if len(fitting) != 1 or max(fitting[0].leaf_counts or (0,)) != 1:
+        return None
+    return fitting[0].index
+
+
+def _rank(spec: SpecFacts | None) -> int | None:
+    """How many dimensions a spec's array has."""
+    index_map = None if spec is None else spec.index_map
+    if spec is not None and spec.block is not None:
+        return len(spec.block)
+    components = None if index_map is None else index_map.components
+    return None if components is None else len(components)
 
 
 def _shape_key(value: Value) -> tuple[object, ...] | None:

@@ -110,9 +110,9 @@ def check_kernel(shape: LaunchShape) -> BodyPlan | None:
             line=kernel.line,
         )
     if kernel.reads:
-        plan = _shared_plan(shape)
-        if plan is not None:
-            return plan
+        shared = _shared_plan(shape)
+        if shared is not None:
+            return shared
         read = kernel.reads[0]
         why = "is shared" if kernel.uses else "cannot be edited in place"
         raise refused(
