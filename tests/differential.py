@@ -27,7 +27,10 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import generate_launches
 import jax_harness
 from generate_launches import Launch
-from tool import launches_of, run_tool
+from pallas_static_grid.model import Changed, Clean, Options
+from pallas_static_grid.pipeline import examine
+from pallas_static_grid.run import project_for
+from pallas_static_grid.source import Source, decode
 
 Kind = Literal["bounded", "hopeless"]
 
@@ -56,28 +59,29 @@ def generated(kind: Kind, seed: int) -> Launch:
     return make(seed)
 
 
-def rewrite(launch: Launch, folder: Path) -> tuple[Path, Path, str | None]:
-    """The original, what the tool made of it, and the refusal's code if it left it alone."""
-    before, after = folder / "before.py", folder / "after.py"
-    for path in (before, after):
-        path.write_text(launch.source)
-    (found,) = launches_of(after)
-    outcome = run_tool("apply", str(after))
-    if outcome.exit_code not in (0, 1):
-        raise RuntimeError(outcome.stderr)
-    if after.read_text() != launch.source:
-        return before, after, None
-    refusal = found["refusal"]
-    return before, after, refusal["code"] if refusal else f"no plan, {found['verdict']}"
+def rewrite(launch: Launch) -> tuple[str, str | None]:
+    """What the tool made of a launch, and the refusal's code if it left it alone."""
+    source = decode("generated.py", launch.source.encode(), "generated.py")
+    assert isinstance(source, Source)
+    report = examine(source, Options(), project_for((), Path.cwd()))
+    if isinstance(report, Changed):
+        return report.after.decode(), None
+    assert isinstance(report, Clean), report
+    (found,) = report.launches
+    code = found.refusal.code if found.refusal else f"no plan, {found.verdict}"
+    return launch.source, code
 
 
 def check(kind: Kind, seed: int, *, run: bool = True, originals: bool = False) -> Verdict:
     """Rewrite one generated launch and, if asked, run it at every count."""
     launch = generated(kind, seed)
-    with tempfile.TemporaryDirectory() as folder:
-        before, after, refusal = rewrite(launch, Path(folder))
-        problem = None
-        if refusal is None and run:
+    text, refusal = rewrite(launch)
+    problem = None
+    if refusal is None and run:
+        with tempfile.TemporaryDirectory() as folder:
+            before, after = Path(folder) / "before.py", Path(folder) / "after.py"
+            before.write_text(launch.source)
+            after.write_text(text)
             problem = next(_problems(launch, before if originals else None, after), None)
     return Verdict(kind, seed, launch.features, refusal, problem)
 

@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
+from pallas_static_grid.cli import main
+
+# The command forks a process per run, and these are slow to import: here they are imported once.
+from pallas_static_grid.transforms import TRANSFORMS  # noqa: F401
 
 
 @dataclass(frozen=True)
@@ -21,8 +25,6 @@ class Outcome:
 
 def run_tool(*arguments: str) -> Outcome:
     """`pallas-static-grid ARGUMENTS`; an exception is not an exit code, so it is raised."""
-    from pallas_static_grid.cli import main
-
     result = CliRunner().invoke(main, list(arguments))
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
