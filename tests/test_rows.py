@@ -30,7 +30,7 @@ def test_a_guard_moves_the_body() -> None:
         ("r", 3, None, True),
         ("a", None, 5, True),
     ]
-    assert [NEW[0][a:b] for a, b in rows[1].emphasis] == ["n_ref, "]
+    assert [NEW[0][a:b] for a, b in rows[1].emphasis] == ["n_ref,"]
     assert (rows[0].pair, rows[4].pair) == (rows[1].pair, rows[5].pair)
 
 
