@@ -19,6 +19,7 @@ from pallas_static_grid.analysis.values import Arg, Function, Int, Partial, Valu
 from pallas_static_grid.model import Span
 
 _CONSTANT = Component("constant")
+_MOST_TABLES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +114,10 @@ def components_of(
             defaulted = place >= len(positional) - len(node.args.defaults)
             names[arg.arg] = _Table() if not defaulted else Component("other")
     if node.args.vararg is not None:
-        short = len(positional) - bound < rank
-        names[node.args.vararg.arg] = (
-            Component("other", frozenset(range(rank))) if short else _Table()
-        )
+        first = max(len(positional) - bound, 0)
+        axes = [Component("axis", frozenset({axis})) for axis in range(first, rank)]
+        # Behind the steps come the prefetched operands, however many there are.
+        names[node.args.vararg.arg] = (*axes, *[_Table()] * _MOST_TABLES)
     for arg in node.args.kwonlyargs:
         names[arg.arg] = _CONSTANT
     body = _Body(rank, scope, names)

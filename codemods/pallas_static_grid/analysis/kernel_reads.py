@@ -229,9 +229,11 @@ def _follow(
 def _named_functions(node: FunctionNode) -> Iterator[ast.expr]:
     """The names and dotted names that the text of a function mentions in load position."""
     for statement in body_of(node):
+        owners = {n.value for n in ast.walk(statement) if isinstance(n, ast.Attribute)}
         for child in ast.walk(statement):
             if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load):
-                yield child
+                if child not in owners:
+                    yield child
             elif isinstance(child, ast.Call) and isinstance(child.func, ast.Attribute):
                 yield child.func
 

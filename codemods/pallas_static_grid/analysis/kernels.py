@@ -329,7 +329,7 @@ def _called(node: FunctionNode) -> set[str]:
 def _is_foreign(module: ModuleContext, name: str) -> bool:
     """Whether a name belongs to another package than the module, which has one."""
     package, inside, _ = module.name.partition(".")
-    return bool(inside) and "." in name and name.partition(".")[0] != package
+    return bool(inside) and name.partition(".")[0] != package
 
 
 def keywords_of(partial: Partial | None) -> tuple[str, ...]:

@@ -130,11 +130,24 @@ def _semantics(site: LaunchSite, rank: int) -> tuple[Semantics, ...]:
         return (_IN_ORDER,) * rank
     given = _keyword(site, arg, "dimension_semantics")
     if given is None:
-        known = isinstance(_followed(site, arg.node), ast.Call | ast.Dict)
+        known = _is_params(_followed(site, arg.node))
         return (_IN_ORDER if known else _UNKNOWN,) * rank
     if isinstance(given, ast.Tuple | ast.List) and len(given.elts) == rank:
         return tuple(_one(element) for element in given.elts)
     return (_UNKNOWN,) * rank
+
+
+def _is_params(node: ast.expr) -> bool:
+    """Whether compiler params are written out, so that what is not given is not set."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+            return name.endswith("CompilerParams")
+        case ast.Dict():
+            return True
+        case ast.Constant(value=None):
+            return True
+        case _:
+            return False
 
 
 def _followed(site: LaunchSite, node: ast.expr) -> ast.expr:
