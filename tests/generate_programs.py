@@ -107,6 +107,8 @@ HELPERS = {
     ),
     "halves": "def halves(values):\n    for value in values:\n        yield value // 2 + 1\n",
     "apply": "def apply(f, *args, **kwargs):\n    return f(*args, **kwargs)\n",
+    "put": "def put(values, value):\n    values[0] = value\n",
+    "assign": "def assign(thing, value):\n    thing.a = value\n",
     "adder": "def adder(a):\n    def add(b):\n        return a + b\n\n    return add\n",
 }
 
@@ -446,6 +448,7 @@ class Generator:
             self.nonlocal_,
             self.try_,
             self.list_building,
+            self.mutation,
             self.with_,
         ]
         return self.one(kinds)()
@@ -637,6 +640,30 @@ class Generator:
                 [f"{name} = {{}}", f"{name}[0] = {a.text}", f"{name}.update({{1: {b.text}}})"],
             ]
         )
+
+    def mutation(self) -> list[str]:
+        """An object that changes under another name, in a helper, or by a method."""
+        name, a, (b, is_int) = self.names.fresh(), self.integer(1), self.value()
+        place, lines, feature = self.one(
+            [
+                ("[0]", ["{n} = [{a}, 1]", "{n}x = {n}", "{n}x[0] = {b}"], "alias"),
+                ("[0]", ["{n} = [{a}, 1]", "put({n}, {b})"], "mutating helper"),
+                (".a", ["{n} = Plain({a}, 1)", "{n}.a = {b}"], "assigned field"),
+                (".a", ["{n} = Plain({a}, 1)", "assign({n}, {b})"], "mutating helper"),
+                (".a", ["{n} = Plain({a}, 1)", "{n}x = [{n}]", "{n}x[0].a = {b}"], "alias"),
+                ("['k'][0]", ["{n} = {{'k': [{a}]}}", "{n}['k'][0] = {b}"], "nested mutation"),
+                ("['k']", ["{n} = {{'k': {a}}}", "{n}.update(k={b})"], "dict.update"),
+                (
+                    "[0]",
+                    ["{n} = [{a}]", "", "def set_{n}(by):", "    {n}[0] = by", "", "set_{n}({b})"],
+                    "mutating closure",
+                ),
+                (".a", ["{n} = Plain({a}, 1)", "setattr({n}, 'a', {b})"], "setattr"),
+            ]
+        )
+        features = a.features | b.features
+        self.bind(f"{name}{place}", Term(name, features).via(feature), is_int)
+        return [line.format(n=name, a=a.text, b=b.text) for line in lines]
 
     def with_(self) -> list[str]:
         """A `with` block, and a nested helper function that closes over a name."""
