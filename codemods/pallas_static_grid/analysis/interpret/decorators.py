@@ -45,13 +45,15 @@ class Decorators(Transformations):
             told = self.parametrised(decorator, value)
         call = decorator if isinstance(decorator, ast.Call) else None
         out = self.apply_decorator(deco, value, call, decorator)
-        if isinstance(value, Function) and not told and self.hides(deco, out):
+        if isinstance(value, Function) and not told and self.hides(decorator, deco, out):
             self.disguised[value.node] = f"`{self.segment(decorator)}` is out of sight"
         return value if isinstance(out, Unknown) and not isinstance(deco, Function) else out
 
-    def hides(self, deco: Value, out: Value) -> bool:
+    def hides(self, node: ast.expr, deco: Value, out: Value) -> bool:
         """Whether what a decorator does with the arguments is out of sight."""
         inner = deco
+        if isinstance(deco, Unknown) and isinstance(node, ast.Call):
+            inner = self.eval(node.func)
         while isinstance(inner, Partial):
             inner = inner.func
         if isinstance(inner, External):
