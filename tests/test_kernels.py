@@ -61,31 +61,31 @@ def components(source: str, rank: int) -> list[tuple[str, frozenset[int]]] | Non
     return None if found is None else [(c.kind, c.axes) for c in found]
 
 
-I, J, NONE = frozenset({0}), frozenset({1}), frozenset[int]()
+FIRST, SECOND, NONE = frozenset({0}), frozenset({1}), frozenset[int]()
 
 
 @pytest.mark.parametrize(
     ("source", "rank", "expected"),
     [
-        ("lambda i, j: (i, j)", 2, [("axis", I), ("axis", J)]),
-        ("lambda i, j: (i, 0)", 2, [("axis", I), ("constant", NONE)]),
-        ("lambda i: (i + 1,)", 1, [("affine", I)]),
-        ("lambda i: (7 - i,)", 1, [("affine", I)]),
-        ("lambda i: (2 * i,)", 1, [("other", I)]),
-        ("lambda i: (i * 2,)", 1, [("affine", I)]),
-        ("lambda i: (i * 0,)", 1, [("other", I)]),
-        ("lambda i: (i // 4,)", 1, [("monotone", I)]),
-        ("lambda i, j: (i * 4 + j,)", 2, [("other", I | J)]),
-        ("lambda i, j: (i % 2, j)", 2, [("other", I), ("axis", J)]),
-        ("lambda i, ids: (ids[i], 0)", 1, [("table", I), ("constant", NONE)]),
-        ("lambda i, ids: (ids[0], i)", 1, [("table", NONE), ("axis", I)]),
-        ("lambda i, ids: (ids[i].astype(int), 0)", 1, [("table", I), ("constant", NONE)]),
-        ("lambda i, meta: (meta[2][i],)", 1, [("table", I)]),
-        ("lambda i, meta: (meta.ids[i],)", 1, [("table", I)]),
-        ("lambda i, *refs: (refs[1][i],)", 1, [("table", I)]),
-        ("lambda *args: (args[0], args[1][args[0]])", 1, [("axis", I), ("table", I)]),
-        ("lambda i, j, k=3: (i + k, j)", 2, [("other", I), ("axis", J)]),
-        ("lambda i: i", 1, [("axis", I)]),
+        ("lambda i, j: (i, j)", 2, [("axis", FIRST), ("axis", SECOND)]),
+        ("lambda i, j: (i, 0)", 2, [("axis", FIRST), ("constant", NONE)]),
+        ("lambda i: (i + 1,)", 1, [("affine", FIRST)]),
+        ("lambda i: (7 - i,)", 1, [("affine", FIRST)]),
+        ("lambda i: (2 * i,)", 1, [("other", FIRST)]),
+        ("lambda i: (i * 2,)", 1, [("affine", FIRST)]),
+        ("lambda i: (i * 0,)", 1, [("other", FIRST)]),
+        ("lambda i: (i // 4,)", 1, [("monotone", FIRST)]),
+        ("lambda i, j: (i * 4 + j,)", 2, [("other", FIRST | SECOND)]),
+        ("lambda i, j: (i % 2, j)", 2, [("other", FIRST), ("axis", SECOND)]),
+        ("lambda i, ids: (ids[i], 0)", 1, [("table", FIRST), ("constant", NONE)]),
+        ("lambda i, ids: (ids[0], i)", 1, [("table", NONE), ("axis", FIRST)]),
+        ("lambda i, ids: (ids[i].astype(int), 0)", 1, [("table", FIRST), ("constant", NONE)]),
+        ("lambda i, meta: (meta[2][i],)", 1, [("table", FIRST)]),
+        ("lambda i, meta: (meta.ids[i],)", 1, [("table", FIRST)]),
+        ("lambda i, *refs: (refs[1][i],)", 1, [("table", FIRST)]),
+        ("lambda *args: (args[0], args[1][args[0]])", 1, [("axis", FIRST), ("table", FIRST)]),
+        ("lambda i, j, k=3: (i + k, j)", 2, [("other", FIRST), ("axis", SECOND)]),
+        ("lambda i: i", 1, [("axis", FIRST)]),
         ("lambda i: helper(i)", 1, None),
     ],
 )
