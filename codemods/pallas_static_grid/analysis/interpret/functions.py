@@ -39,7 +39,9 @@ from pallas_static_grid.model import Step
 
 MAX_DEPTH = 24
 # How many statements are run for a file before its calls are no longer followed.
-MAX_STATEMENTS = 60_000
+MAX_STATEMENTS = 120_000
+# The same for one function that is run for its launches.
+MAX_RUN_STATEMENTS = 10_000
 # From here on, calls with the same arguments are not followed twice.
 MANY_STATEMENTS = 4_000
 # How often a body is entered again before its result is guessed from its other returns.
@@ -69,8 +71,11 @@ class Functions(Recording):
             for value, source in _given(args, kwargs, starred, double_starred, call):
                 entry = Handed(value, node, call, self.frame, source)
                 self.handed.setdefault(id(value), []).append(entry)
-        if self.statements > MAX_STATEMENTS:
-            reason = f"`{function.name}` is not followed: the file takes too many steps"
+        if (
+            self.statements > MAX_STATEMENTS
+            or self.statements - self.run_start > MAX_RUN_STATEMENTS
+        ):
+            reason = f"`{function.name}` is not followed: it takes too many steps to get there"
             return Unknown(reason, trace=self.trace(call or node, reason))
         running = sum(frame.scope.node is node for frame in self.frames)
         if running > MAX_RECURSION or len(self.frames) > MAX_DEPTH:

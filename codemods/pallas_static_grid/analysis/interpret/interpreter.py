@@ -60,6 +60,7 @@ class Interpreter(Loops):
         node = function.node
         self.forget(node)
         self.run_id += 1
+        self.run_start = self.statements
         scope = Scope(function.scope, node, function.qualname)
         scope.facts.extend(facts)
         frame = Frame(

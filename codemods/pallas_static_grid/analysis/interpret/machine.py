@@ -103,6 +103,7 @@ class Machine:
         self.run_id = 0
         self.mutations = 0
         self.muted = 0
+        self.run_start = 0
         self.rebinding: dict[ast.AST, dict[str, ast.AST]] = {}
         self.disguised: dict[ast.AST, str] = {}
         self.memo: dict[object, tuple[Value, dict[str, Value]]] = {}
