@@ -28,7 +28,7 @@ from pallas_static_grid.analysis.kernel_walk import Walk
 from pallas_static_grid.analysis.range_evidence import Found, block_sizes, evidence
 from pallas_static_grid.analysis.rendering import Names
 from pallas_static_grid.analysis.symbolic import Atom, Op, atoms, is_static
-from pallas_static_grid.analysis.values import Array, Int, options
+from pallas_static_grid.analysis.values import Array, Int, Union, options
 from pallas_static_grid.analysis.walk_values import Env, Ref, Scalar
 from pallas_static_grid.model import Bound, Refusal, Step, UserBound
 
@@ -193,15 +193,16 @@ class _Asker(Evidence):
         static = [o for o in options(self.value) if isinstance(o, Int) and is_static(o.expr)]
         traced = [o for o in options(self.value) if isinstance(o, Array)]
         given = dynamic_branch(self.facts, self.axis)
-        if given is None or len(static) != 1 or len(traced) != 1:
+        if given is None or len(static) != 1 or not traced:
             return None
+        value = traced[0] if len(traced) == 1 else Union(tuple(traced))
         texts = [s.text for o in static if o.trace is not None for s in o.trace.steps()]
         other = self.write(poly(static[0].expr, self.known), *texts, given.text)
         site, names = self.facts.site, axis_names(self.facts, len(self.facts.dims))
         counts = counts_of(self.facts)
-        counts[self.axis] = next(iter(syms_of(traced[0])), None)
+        counts[self.axis] = next(iter(syms_of(value)), None) if len(traced) == 1 else None
         found = evidence(site, names, relevant_facts(site), counts, given)[self.axis]
-        asker = _Asker(self.facts, self.axis, traced[0], self.known, self.names, found)
+        asker = _Asker(self.facts, self.axis, value, self.known, self.names, found)
         candidates = [*asker.by_value([]), *asker.by_range([])]
         best = asker._tightest(candidates)
         if best is None or other is None or asker._exceeded(best.form) is not None:

@@ -176,15 +176,24 @@ def thing_of(value: Value, name: str, role: str) -> Thing:
         case values.Dict(items=items) if value.complete:
             return Record({str(k): thing_of(v, f'{name}["{k}"]', role) for k, v in items})
         case values.Union():
-            some = [o for o in options(value) if not is_none(o)]
-            if len(some) == 1 and isinstance(some[0], Array):
-                return Ref(name, role, lengths(some[0]), some[0], name, optional=True)
+            one = only_array(value)
+            if one is not None:
+                return Ref(name, role, lengths(one), one, name, optional=True)
             return Ref(name, role, None, None, name, optional=True)
         case values.Unknown(ident=ident) if ident:
             array = sightless(ident, name)
             return Ref(name, role, None, array, name, optional=True)
         case _:
             return Ref(name, role, None, None, name, optional=True)
+
+
+def only_array(value: values.Union) -> Array | None:
+    """The array that a value is unless it is None; NumPy or JAX makes no difference."""
+    some = [o for o in options(value) if not is_none(o)]
+    arrays = [o for o in some if isinstance(o, Array)]
+    if len(arrays) != len(some) or len({a.ident for a in arrays}) != 1:
+        return None
+    return arrays[0]
 
 
 def sightless(ident: str, name: str) -> Array:

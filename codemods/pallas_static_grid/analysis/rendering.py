@@ -19,6 +19,7 @@ from pallas_static_grid.analysis.algebra import (
     subtract,
 )
 from pallas_static_grid.analysis.intervals import Facts
+from pallas_static_grid.analysis.operands import only_array
 from pallas_static_grid.analysis.scopes import Scope
 from pallas_static_grid.analysis.symbolic import Atom, Op, Sym, is_static
 from pallas_static_grid.analysis.values import (
@@ -110,10 +111,7 @@ class Names:
                 for axis, extent in enumerate(value.shape or ()):
                     if isinstance(extent, Int) and is_static(extent.expr):
                         self.note_value(_shape(text, axis), extent.expr)
-            case (
-                Union(options=(Const(value=None), Array() as array))
-                | Union(options=(Array() as array, Const(value=None)))
-            ):
+            case Union() if (array := only_array(value)) is not None:
                 self.note(text, array, depth)
             case Unknown(ident=ident) if ident:
                 _keep_cheaper(self.arrays, ident, text)
