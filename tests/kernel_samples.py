@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-HEAD = '''import jax
+HEAD = """import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
 
 
 def kernel(x_ref, o_ref):
     o_ref[...] = x_ref[...] * 2.0
-'''
+"""
 
-_LAUNCH = '''
+_LAUNCH = """
 
 @jax.jit
 def {name}(x, n):
@@ -22,7 +22,7 @@ def {name}(x, n):
         out_specs=pl.BlockSpec((8, 128), lambda i: ({index}, 0)),
         out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
     )(x)
-'''
+"""
 
 
 def launch(name: str, grid: str, index: str = "i") -> str:

@@ -10,7 +10,7 @@ import pytest
 from pallas_static_grid.catalogue import REFUSALS, TRANSFORMS, transforms
 from tool import run_tool
 
-BOUND_LAUNCH = '''
+BOUND_LAUNCH = """
 
 @jax.jit
 def later(x, n):
@@ -25,7 +25,7 @@ def later(x, n):
     return scaled(
         y
     )
-'''
+"""
 
 
 @pytest.fixture

@@ -27,22 +27,28 @@ from pallas_static_grid.transforms import PlanContext
 from pallas_static_grid.transforms.base import Registered
 from pallas_static_grid.transforms.planning import plan_launch, usable
 
-SHARED = k.HEAD + '''
+SHARED = (
+    k.HEAD
+    + """
 
 def twice(x):
     steps = jnp.ceil(x.shape[0] / 8).astype(int)
     spec = pl.BlockSpec((8, 128), lambda i: (i, 0))
     y = pl.pallas_call(kernel, grid=(steps,), in_specs=[spec], out_specs=spec, out_shape=x)(x)
     return pl.pallas_call(kernel, grid=(steps,), in_specs=[spec], out_specs=spec, out_shape=x)(y)
-'''
-CALLABLE = k.HEAD + '''
+"""
+)
+CALLABLE = (
+    k.HEAD
+    + """
 
 def meta(x):
     grid = lambda meta: (jnp.ceil(x.shape[0] / meta["B"]).astype(int),)
     B = 8
     spec = pl.BlockSpec((8, 128), lambda i: (i, 0))
     return pl.pallas_call(kernel, grid=grid, in_specs=[spec], out_specs=spec, out_shape=x)(x)
-'''
+"""
+)
 
 
 def examined(

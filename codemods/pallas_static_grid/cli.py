@@ -59,9 +59,7 @@ def _common(formats: tuple[str, ...]) -> Callable[[Command], Command]:
         click.option(
             "--mask-free", is_flag=True, help="Prefer the mask-free form wherever it is sound."
         ),
-        click.option(
-            "--include-generated", is_flag=True, help="Do not pass over generated files."
-        ),
+        click.option("--include-generated", is_flag=True, help="Do not pass over generated files."),
         click.option("--stdin-filename", metavar="NAME", help="Name of the source given as '-'."),
     )
 
@@ -130,9 +128,7 @@ def diff(**flags: Any) -> None:  # click hands options over by name
 @_common(SCAN_FORMATS)
 @click.option("--patch", metavar="FILE", help="Write the patch there, too.")
 @click.option("--interactive", is_flag=True, help="Ask about each rewrite.")
-@click.option(
-    "--allow-dirty", is_flag=True, help="Write also to files with uncommitted changes."
-)
+@click.option("--allow-dirty", is_flag=True, help="Write also to files with uncommitted changes.")
 def apply(**flags: Any) -> None:  # click hands options over by name
     """Write the rewrites to the files."""
     sys.exit(apply_command(_settings(flags, SCAN_FORMATS)))

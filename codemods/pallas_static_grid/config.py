@@ -99,9 +99,7 @@ def parse_bound(text: str) -> UserBound:
         for at, character in enumerate(rest):
             if character == "=" and _is_expression(rest[:at]) and _is_expression(rest[at + 1 :]):
                 path = Path(path.strip()).as_posix()
-                return UserBound(
-                    path, function.strip(), rest[:at].strip(), rest[at + 1 :].strip()
-                )
+                return UserBound(path, function.strip(), rest[:at].strip(), rest[at + 1 :].strip())
     raise ConfigError(f"--bound {text!r}: expected 'PATH::FUNCTION::EXPRESSION=BOUND'")
 
 

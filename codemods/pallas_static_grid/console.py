@@ -63,9 +63,7 @@ def save(name: str, text: str, settings: Settings) -> None:
         sys.exit(2)
 
 
-def mention(
-    reports: Sequence[FileReport], warnings: Sequence[str], settings: Settings
-) -> None:
+def mention(reports: Sequence[FileReport], warnings: Sequence[str], settings: Settings) -> None:
     """Failures, warnings and, where asked for, files passed over; on stderr."""
     if not settings.quiet:
         for warning in warnings:

@@ -14,9 +14,7 @@ from pallas_static_grid import gitio
 from pallas_static_grid.model import Failed, FileReport, Skipped
 from pallas_static_grid.source import unreadable
 
-_KERNEL = re.compile(
-    rb"\.kernel\b|\bimport\b[^\n]*\bkernel\b|\bimport\s*\([^)]*\bkernel\b"
-)
+_KERNEL = re.compile(rb"\.kernel\b|\bimport\b[^\n]*\bkernel\b|\bimport\s*\([^)]*\bkernel\b")
 _NO_LAUNCH = "no launch"
 _NOTEBOOK = "not rewritten: notebook"
 _PASSED_OVER = frozenset({"__pycache__", "node_modules"})

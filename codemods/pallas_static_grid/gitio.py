@@ -83,9 +83,7 @@ def _split(output: bytes) -> Sequence[str]:
 
 def _git(directory: Path, *arguments: str) -> bytes:
     try:
-        done = subprocess.run(
-            ["git", *arguments], cwd=directory, capture_output=True, check=False
-        )
+        done = subprocess.run(["git", *arguments], cwd=directory, capture_output=True, check=False)
     except OSError as error:
         raise GitError(f"git cannot be run: {error.strerror or error}") from error
     if done.returncode:

@@ -74,9 +74,7 @@ def _sides(hunk: _Hunk, line: bytes) -> tuple[list[bytes], ...]:
 
 def _find(lines: list[bytes], hunk: _Hunk, near: int, floor: int) -> int:
     size = len(hunk.old)
-    places = [
-        at for at in range(floor, len(lines) - size + 1) if lines[at : at + size] == hunk.old
-    ]
+    places = [at for at in range(floor, len(lines) - size + 1) if lines[at : at + size] == hunk.old]
     if not places:
         raise DoesNotApply("the lines that the patch wants to change are not there")
     return min(places, key=lambda at: abs(at - near))

@@ -149,9 +149,7 @@ def _work(
     thread.join()
 
 
-def _serve(
-    function: Callable[[Task], Result], tasks: Sequence[Task], pipe: Connection
-) -> None:
+def _serve(function: Callable[[Task], Result], tasks: Sequence[Task], pipe: Connection) -> None:
     try:
         while True:
             pipe.send(function(tasks[pipe.recv()]))

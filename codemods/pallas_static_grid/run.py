@@ -77,9 +77,7 @@ def examine_alone(
     return Failed(source.path, "analyse", report.reason) if isinstance(report, Lost) else report
 
 
-def examine_candidate(
-    candidate: Candidate, options: Options, project: Project
-) -> FileReport:
+def examine_candidate(candidate: Candidate, options: Options, project: Project) -> FileReport:
     """The report on a discovered file."""
     source = source_of(candidate)
     return source if isinstance(source, Failed) else examine(source, options, project)

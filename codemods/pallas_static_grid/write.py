@@ -77,5 +77,3 @@ def _sync(directory: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-

@@ -132,9 +132,7 @@ def _hunk_lines(hunk: Hunk, old: Sequence[Text], new: Sequence[Text]) -> Iterato
             yield Text(" " * width + " \\ no line end at the end of the file", "dim")
 
 
-def scan_text(
-    reports: Sequence[FileReport], *, verbose: bool = False, quiet: bool = False
-) -> str:
+def scan_text(reports: Sequence[FileReport], *, verbose: bool = False, quiet: bool = False) -> str:
     """The list of launches in colours, with the summary table below."""
     stream = io.StringIO()
     console = make_console(color=True, stream=stream)
@@ -192,9 +190,7 @@ def _verdicts(summary: Summary) -> list[tuple[str, int]]:
     return [(name, summary.verdicts[name]) for name in ("static", "dynamic", "unknown")]
 
 
-def _spell_out(
-    console: Console, code: str, count: int, reports: Sequence[FileReport]
-) -> None:
+def _spell_out(console: Console, code: str, count: int, reports: Sequence[FileReport]) -> None:
     first = next(
         launch.refusal
         for launch in launches_of(reports)

@@ -46,8 +46,6 @@ class Registered:
 class Planner(Protocol):
     """The `plan` function of a transform's module."""
 
-    def __call__(
-        self, facts: LaunchFacts, context: PlanContext
-    ) -> EditGroup | Refusal | None:
+    def __call__(self, facts: LaunchFacts, context: PlanContext) -> EditGroup | Refusal | None:
         """Plan one launch."""
         ...

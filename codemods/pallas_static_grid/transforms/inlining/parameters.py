@@ -72,7 +72,7 @@ def standing(place: Place, expressions: tuple[ast.expr, ...]) -> Standing:
     required = [argument.arg for argument in plain if argument.arg not in defaults]
     found = Standing({}, frozenset())
     if _is_meta(place, used, required, arguments.kwarg):
-        (name,) = [n for n in used if used[n] and n not in defaults] or [None]
+        name = next((n for n in used if used[n] and n not in defaults), None)
         if name is not None:
             found = _from_constants(place, name, used[name])
     else:

@@ -71,8 +71,9 @@ class Bindings:
     def reads(self, scope: ast.AST, name: str) -> Iterator[ast.Name]:
         """Every place that reads the `name` bound in `scope`."""
         for node in ast.walk(scope):
-            reading = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-            if reading and node.id == name and self.binder(node, name) is scope:
+            if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
+                continue
+            if node.id == name and self.binder(node, name) is scope:
                 yield node
 
     def only_for_grids(self, scope: ast.AST, name: str) -> bool:
