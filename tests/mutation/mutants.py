@@ -19,7 +19,7 @@ class Mutant:
     source: str
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.kind}: {self.original} -> {self.replacement}"
+        return f"{self.kind}: {self.original} -> {self.replacement} (line {self.line})"
 
 
 def mutants(before: str, after: str) -> list[Mutant]:
