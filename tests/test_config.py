@@ -220,6 +220,14 @@ def test_what_is_no_bound_is_an_error(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "bound", ["0", "-4", "1.5", "1e3", "True", "'a'", "None", "(4,)", "[n]", "lambda: 3", "a == b"]
+)
+def test_a_bound_that_cannot_be_a_number_of_steps_is_an_error(bound: str) -> None:
+    with pytest.raises(ConfigError, match="a Python int of at least 1"):
+        parse_bound(f"a.py::f::n={bound}")
+
+
+@pytest.mark.parametrize(
     ("flags", "message"),
     [
         (Flags(paths=("-", "a.py")), "cannot be combined"),

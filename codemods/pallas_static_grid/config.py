@@ -43,6 +43,21 @@ KEYS: Mapping[str, Kind] = {
 Value = str | int | bool | tuple[str, ...]
 
 
+_NO_COUNT = (
+    ast.Compare,
+    ast.Dict,
+    ast.DictComp,
+    ast.GeneratorExp,
+    ast.JoinedStr,
+    ast.Lambda,
+    ast.List,
+    ast.ListComp,
+    ast.Set,
+    ast.SetComp,
+    ast.Tuple,
+)
+
+
 class ConfigError(Exception):
     """A flag or a config file that cannot be followed."""
 
@@ -98,8 +113,13 @@ def parse_bound(text: str) -> UserBound:
         path, function, rest = parts
         for at, character in enumerate(rest):
             if character == "=" and _is_expression(rest[:at]) and _is_expression(rest[at + 1 :]):
+                bound = rest[at + 1 :].strip()
+                if not _can_be_count(bound):
+                    raise ConfigError(
+                        f"--bound {text!r}: the bound is a Python int of at least 1, not `{bound}`"
+                    )
                 path = Path(path.strip()).as_posix()
-                return UserBound(path, function.strip(), rest[:at].strip(), rest[at + 1 :].strip())
+                return UserBound(path, function.strip(), rest[:at].strip(), bound)
     raise ConfigError(f"--bound {text!r}: expected 'PATH::FUNCTION::EXPRESSION=BOUND'")
 
 
@@ -226,3 +246,13 @@ def _is_expression(text: str) -> bool:
     except (SyntaxError, ValueError):
         return False
     return True
+
+
+def _can_be_count(text: str) -> bool:
+    """Whether an expression may be a number of steps: no display, and no number below 1."""
+    node = ast.parse(text, mode="eval").body
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return not isinstance(node, _NO_COUNT)
+    return type(value) is int and value >= 1
