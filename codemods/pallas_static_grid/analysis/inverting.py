@@ -72,6 +72,11 @@ def steps_within(
             return Solved(add(found.form, number(1)), found.positive, found.offset)
         return found
     if counts in atoms(sym):
+        if natural and _descends(poly(sym, facts), counts):
+            found = _solve(Op("neg", (sym,)), number(0), counts, facts, False)
+            if isinstance(found, Solved) and found.offset:
+                return Unsolved("the index is counted down from a traced value")
+            return found
         return _solve(sym, limit, counts, facts, natural)
     if not fixed(sym):
         return Unsolved("the index is computed from values that differ from step to step")
