@@ -168,6 +168,9 @@ def _bound_to_names(function: ast.AST, nodes: list[ast.AST]) -> list[ast.AST]:
     ]
 
 
+_EDITED = ("grid", "in_specs", "out_specs", "input_output_aliases", "num_scalar_prefetch")
+
+
 def _is_hidden(site: LaunchSite) -> bool:
     """Whether arguments come by `**` from out of sight."""
     return site.hidden or any(spec.hidden for spec in site.grid_specs())

@@ -50,10 +50,16 @@ def call_facts(site: LaunchSite) -> tuple[CallFacts, ...]:
             Span(*site.module.span(call.node)),
             call.node.lineno,
             call.function,
-            call.module is site.module and not call.node.keywords,
+            call.module is site.module and not call.node.keywords and _sees_launch(site, call),
         )
         for call in site.calls
     )
+
+
+def _sees_launch(site: LaunchSite, call: OperandCall) -> bool:
+    """Whether a call stands in the function that launches, or in one nested in it."""
+    where = site.function_node
+    return where is None or any(node is call.node for node in ast.walk(where))
 
 
 def operands_of(facts: LaunchFacts, rank: int) -> tuple[tuple[OperandFacts, ...], bool]:

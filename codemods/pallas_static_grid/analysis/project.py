@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pallas_static_grid.analysis.modules import ModuleContext, parse_module
 
-MAX_MODULES = 64
-"""How many parsed files are kept; the one used longest ago goes first."""
+MAX_CHARACTERS = 1_000_000
+"""How much text parsed files may have that are kept; the one used longest ago goes first."""
 
 Reader = Callable[[Path], "str | None"]
 
@@ -55,6 +55,7 @@ class Project:
         self.counter = itertools.count()
         """Numbers for the identities of values, unique in the project."""
         self._cache: dict[Path, ModuleContext | None] = {}
+        self._kept = 0
         self._places: dict[tuple[str, Path | None], Path | None] = {}
         self._texts: dict[Path, str] = {}
         self._packages: dict[Path, tuple[Path, str]] = {}
@@ -82,9 +83,11 @@ class Project:
         if path in self._cache:
             self._cache[path] = self._cache.pop(path)
         else:
-            while len(self._cache) >= MAX_MODULES:
-                del self._cache[next(iter(self._cache))]
-            self._cache[path] = self._parse(path)
+            self._cache[path] = module = self._parse(path)
+            self._kept += len(module.text) if module is not None else 0
+            while self._kept > MAX_CHARACTERS and len(self._cache) > 1:
+                oldest = self._cache.pop(next(iter(self._cache)))
+                self._kept -= len(oldest.text) if oldest is not None else 0
         return self._cache[path]
 
     def _parse(self, path: Path) -> ModuleContext | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pallas_static_grid.analysis import tables
 from pallas_static_grid.analysis.interpret.imports import find_module
-from pallas_static_grid.analysis.interpret.mutation import DICT_METHODS, LIST_METHODS, escape
+from pallas_static_grid.analysis.interpret.mutation import CHANGING_ATTRIBUTES, escape
 from pallas_static_grid.analysis.interpret.subscripts import Subscripts
 from pallas_static_grid.analysis.symbolic import Atom, Num
 from pallas_static_grid.analysis.values import (
@@ -39,7 +39,7 @@ class Attributes(Subscripts):
 
     def _expr_Attribute(self, node: ast.Attribute) -> Value:
         base = self.eval(node.value)
-        if base.cells and node.attr in LIST_METHODS | DICT_METHODS:
+        if node.attr in CHANGING_ATTRIBUTES:
             escape(self, base, node.attr)
         return self.attribute(base, node.attr, node)
 

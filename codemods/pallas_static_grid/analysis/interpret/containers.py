@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pallas_static_grid.analysis.interpret.mutation import escape
 from pallas_static_grid.analysis.interpret.numbers import two
 from pallas_static_grid.analysis.symbolic import Num, Sym, op
 from pallas_static_grid.analysis.values import (
@@ -45,8 +46,10 @@ def sequence(kind: str) -> Callable[..., Value]:
             nodes = value.nodes if kind in {"tuple", "list"} else ()
             return Tuple(items, "tuple" if kind == "tuple" else "list", nodes)
         if isinstance(value, Sequence):
-            if kind in {"tuple", "list"}:
+            if kind == "tuple":
                 return replace(value, cells=frozenset())
+            if kind == "list":
+                return replace(value, cells=run.new_cells())
             return Sequence(value.elem)
         elem = run.iterated(value, node)
         return Sequence(elem)
@@ -280,7 +283,42 @@ def first(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: a
 
 def copied(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """A copy is another object."""
-    return replace(args[0], cells=frozenset()) if args else Unknown("nothing")
+    if not args:
+        return Unknown("nothing")
+    return replace(args[0], cells=run.new_cells() if args[0].cells else frozenset())
+
+
+def deep_copied(
+    run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """A copy whose parts are copies too."""
+    if not args:
+        return Unknown("nothing")
+    value = copied(run, args, kwargs, node)
+
+    def part(inner: Value) -> Value:
+        return deep_copied(run, [inner], {}, node)
+
+    match value:
+        case Tuple(items=items):
+            return replace(value, items=tuple(map(part, items)))
+        case Dict(items=pairs):
+            return replace(value, items=tuple((k, part(v)) for k, v in pairs), node=None)
+        case Instance(fields=pairs):
+            return replace(value, fields=tuple((k, part(v)) for k, v in pairs))
+        case Sequence(elem=elem, array=None):
+            return replace(value, elem=part(elem))
+        case _:
+            return value
+
+
+def changed_raw(
+    run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """`list.append(x, v)`, `operator.setitem(x, k, v)`, `vars(x)`: the first argument may change."""
+    for value in args[:1]:
+        escape(run, value, "__setattr__" if isinstance(value, Instance) else "__setitem__")
+    return run.unknown_of(node, *args)
 
 
 def cast(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:

@@ -15,11 +15,13 @@ from pallas_static_grid.analysis.values import (
     Dict,
     External,
     Function,
+    Instance,
     Int,
     Partial,
     Sequence,
     Transformed,
     Tuple,
+    Union,
     Unknown,
     Value,
 )
@@ -47,6 +49,42 @@ def _traced(run: Expressions, value: Value, node: ast.AST, what: str) -> Value:
     return traced(run, value, run.new_ident(what), what, trace)
 
 
+def _carried(run: Expressions, value: Value, node: ast.AST, what: str) -> Value:
+    """What a loop hands from step to step: shaped like what it starts with, of any values."""
+    return _forgotten(run, _traced(run, value, node, what))
+
+
+def _forgotten(run: Expressions, value: Value) -> Value:
+    match value:
+        case Array():
+            ident = run.new_ident("carry")
+            return replace(
+                value, ident=ident, dims_of=value.dims_ident, elem=None, ratio=None, entries=None
+            )
+        case Tuple():
+            return replace(value, items=tuple(_forgotten(run, v) for v in value.items))
+        case Sequence():
+            return replace(value, elem=_forgotten(run, value.elem), array=None)
+        case Dict():
+            items = tuple((key, _forgotten(run, v)) for key, v in value.items)
+            rest = None if value.rest is None else _forgotten(run, value.rest)
+            return replace(value, items=items, rest=rest)
+        case Instance():
+            fields = tuple((key, _forgotten(run, v)) for key, v in value.fields)
+            return replace(value, fields=fields)
+        case Union():
+            return replace(value, options=tuple(_forgotten(run, v) for v in value.options))
+        case _:
+            return value
+
+
+def _after_loop(run: Expressions, init: Value, result: Value, node: ast.AST, what: str) -> Value:
+    """What a loop returns: what it started with, or what some step made of a carry."""
+    if isinstance(result, Unknown):
+        return _carried(run, init, node, what)
+    return _traced(run, run.join_values([init, result]), node, what)
+
+
 def _slice(run: Expressions, value: Value, node: ast.AST) -> Value:
     """One step's part of what `scan` goes over."""
     match value:
@@ -69,14 +107,15 @@ def _named(args: list[Value], kwargs: dict[str, Value], names: tuple[str, ...]) 
 def _scan(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     given = _named(args, kwargs, ("f", "init", "xs"))
     f = given.get("f", Unknown("nothing"))
-    init = _traced(run, given.get("init", Const(None)), node, "scan")
+    init = given.get("init", Const(None))
     xs = _slice(run, given.get("xs", Const(None)), node)
-    result = run.call_value(f, [init, xs], {}, _call(node))
-    carry = result.items[0] if isinstance(result, Tuple) and result.items else init
+    carried = _carried(run, init, node, "scan")
+    result = run.call_value(f, [carried, xs], {}, _call(node))
+    carry = result.items[0] if isinstance(result, Tuple) and result.items else Unknown("carry")
     ys = result.items[1] if isinstance(result, Tuple) and len(result.items) > 1 else Unknown("ys")
     return Tuple(
         (
-            _traced(run, carry, node, "scan"),
+            _after_loop(run, init, carry, node, "scan"),
             Array(
                 run.new_ident("scan"),
                 text="the stacked results",
@@ -90,7 +129,8 @@ def _scan(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: a
 
 def _fori(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     given = _named(args, kwargs, ("lower", "upper", "body_fun", "init_val"))
-    init = _traced(run, given.get("init_val", Const(None)), node, "fori_loop")
+    init = given.get("init_val", Const(None))
+    carried = _carried(run, init, node, "fori_loop")
     index = Array(
         run.new_ident("fori"),
         (),
@@ -98,17 +138,17 @@ def _fori(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: a
         text="the loop index",
         trace=run.trace(node, "the index of a `fori_loop` is traced"),
     )
-    result = run.call_value(given.get("body_fun", Unknown("")), [index, init], {}, _call(node))
-    return _traced(run, result if not isinstance(result, Unknown) else init, node, "fori_loop")
+    result = run.call_value(given.get("body_fun", Unknown("")), [index, carried], {}, _call(node))
+    return _after_loop(run, init, result, node, "fori_loop")
 
 
 def _while(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     given = _named(args, kwargs, ("cond_fun", "body_fun", "init_val"))
-    init = _traced(run, given.get("init_val", Const(None)), node, "while_loop")
-    for key in ("cond_fun", "body_fun"):
-        if key in given:
-            run.call_value(given[key], [init], {}, _call(node))
-    return init
+    init = given.get("init_val", Const(None))
+    carried = _carried(run, init, node, "while_loop")
+    run.call_value(given.get("cond_fun", Unknown("")), [carried], {}, _call(node))
+    result = run.call_value(given.get("body_fun", Unknown("")), [carried], {}, _call(node))
+    return _after_loop(run, init, result, node, "while_loop")
 
 
 def _cond(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
@@ -175,7 +215,7 @@ def _tree_map(
 
 def _assoc(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     given = _named(args, kwargs, ("fn", "elems"))
-    elems = _traced(run, given.get("elems", Const(None)), node, "associative_scan")
+    elems = _carried(run, given.get("elems", Const(None)), node, "associative_scan")
     run.call_value(given.get("fn", Unknown("")), [elems, elems], {}, _call(node))
     return elems
 

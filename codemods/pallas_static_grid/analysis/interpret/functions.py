@@ -39,9 +39,9 @@ from pallas_static_grid.model import Step
 
 MAX_DEPTH = 24
 # How many statements are run for a file before its calls are no longer followed.
-MAX_STATEMENTS = 120_000
+MAX_STATEMENTS = 25_000
 # The same for one function that is run for its launches.
-MAX_RUN_STATEMENTS = 10_000
+MAX_RUN_STATEMENTS = 4_000
 # From here on, calls with the same arguments are not followed twice.
 MANY_STATEMENTS = 4_000
 # How often a body is entered again before its result is guessed from its other returns.

@@ -169,7 +169,7 @@ _SPECIAL: dict[str, Callable[..., Value]] = {
     "jax.typeof": first,
     "typing.cast": cast,
     "copy.copy": copied,
-    "copy.deepcopy": copied,
+    "copy.deepcopy": deep_copied,
     "jax.block_until_ready": first,
     "dataclasses.replace": replace_fields,
     "namedtuple._replace": replace_fields,

@@ -40,6 +40,11 @@ LIST_METHODS = frozenset(
     {"append", "extend", "insert", "reverse", "pop", "clear", "sort", "remove"}
 )
 DICT_METHODS = frozenset({"update", "setdefault", "pop", "popitem", "clear"})
+# Called or handed on by name, these change their object in a way that is not followed.
+_RAW_METHODS = frozenset(
+    {"__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__", "__setattr__", "__delattr__"}
+)
+CHANGING_ATTRIBUTES = LIST_METHODS | DICT_METHODS | _RAW_METHODS | {"__dict__"}
 # Objects in containers larger than this are not looked for.
 _LARGE = 32
 _DEPTH = 4
@@ -50,7 +55,7 @@ def is_mutable(value: Value) -> bool:
     if isinstance(value, Tuple):
         return value.kind == "list"
     if isinstance(value, Sequence):
-        return value.array is None
+        return value.array is None or bool(value.cells)
     return isinstance(value, Dict | Instance)
 
 
@@ -205,19 +210,26 @@ def set_item(run: Expressions, base: Value, target: ast.Subscript, value: Value)
             joined = tuple(join(item, value, run.fresh) for item in old.items)
             return replace(old, items=joined, nodes=())
         if isinstance(old, Sequence):
-            return replace(old, elem=join(old.elem, value, run.fresh))
+            return _blended(run, old, value)
         return old
 
     mutate(run, base, change)
+
+
+def _blended(run: Machine, old: Sequence, value: Value) -> Sequence:
+    """A list of unknown length, one of whose elements is `value` now; which one is not kept."""
+    elem = join(old.elem, value, run.fresh)
+    if isinstance(elem, Union):
+        reason = "which elements of the list are which is not known"
+        elem = Unknown(reason, trace=value.trace or old.trace)
+    return Sequence(elem, trace=old.trace, cells=old.cells)
 
 
 def _some_elements(run: Machine, old: Value, elem: Value) -> Value:
     """A list some of whose elements, or none, may be like `elem` now; its length is lost."""
     if isinstance(old, Tuple):
         return Sequence(run.join_values([*old.items, elem]), trace=elem.trace or old.trace)
-    if isinstance(old, Sequence):
-        return replace(old, elem=join(old.elem, elem, run.fresh))
-    return old
+    return _blended(run, old, elem) if isinstance(old, Sequence) else old
 
 
 def called_method(
@@ -244,12 +256,31 @@ def called_method(
 
 def escape(run: Machine, base: Value, method: str) -> None:
     """A method that changes its object is handed on: from here on anything may be in there."""
+    if isinstance(base, Union):
+        for option in base.options:
+            escape(run, option, method)
+        return
     what = Unknown(f"what `{method}` is called with, as a value of its own")
-    if isinstance(base, Dict):
-        if method in DICT_METHODS:
+    raw = method in _RAW_METHODS
+    if isinstance(base, Instance):
+        if raw or method == "__dict__":
+            mutate(run, base, lambda old: _any_fields(old, method))
+    elif isinstance(base, Dict):
+        if raw or method in DICT_METHODS or (base.namespace and method == "__dict__"):
             mutate(run, base, lambda old: _opened(run, old, [what]))
-    elif is_mutable(base) and not isinstance(base, Instance) and method in LIST_METHODS:
+    elif is_mutable(base) and (raw or method in LIST_METHODS):
         mutate(run, base, lambda old: _some_elements(run, old, what))
+
+
+def _any_fields(old: Value, method: str) -> Value:
+    """An object whose fields may have been changed through `__dict__` and the like."""
+    if not isinstance(old, Instance):
+        return old
+    fields = tuple(
+        (name, Unknown(f"field `{name}` may be changed through `{method}`", trace=had.trace))
+        for name, had in old.fields
+    )
+    return replace(old, fields=fields)
 
 
 def changes(node: ast.AST, name: str) -> bool:
@@ -260,7 +291,7 @@ def changes(node: ast.AST, name: str) -> bool:
                 continue
             if isinstance(inner.ctx, ast.Store | ast.Del):
                 return True
-            if isinstance(inner, ast.Attribute) and inner.attr in LIST_METHODS | DICT_METHODS:
+            if isinstance(inner, ast.Attribute) and inner.attr in CHANGING_ATTRIBUTES:
                 return True
     return False
 
@@ -270,7 +301,7 @@ def _listed(run: Expressions, old: Value, method: str, args: list[Value]) -> Val
         if isinstance(old, Sequence) and method in {"append", "extend", "insert"} and args:
             last = args[-1]
             elem = run.iterated(last, ast.Constant(None)) if method == "extend" else last
-            return replace(old, elem=join(old.elem, elem, run.fresh))
+            return _blended(run, old, elem)
         return old
     items = list(old.items)
     at = args[0].expr if args and isinstance(args[0], Int) else None

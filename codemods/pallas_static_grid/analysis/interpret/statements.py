@@ -81,10 +81,10 @@ class Statements(Calls):
                 self.unpack(elts, value, node)
             case ast.Starred(value=inner):
                 self.assign(inner, value, node)
-            case ast.Attribute(value=base, attr=attr) if is_place(base):
+            case ast.Attribute(value=base, attr=attr):
                 trace = self.trace(node, f"`{self.segment(target)}` is assigned here", value)
                 set_attribute(self, self.eval(base), attr, replace(value, trace=trace), node)
-            case ast.Subscript(value=base) if is_place(base):
+            case ast.Subscript(value=base):
                 set_item(self, self.eval(base), target, value)
             case _:
                 pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from typing import Literal
 
 from pallas_static_grid.analysis import tables
 from pallas_static_grid.analysis.interpret.elements import _is_none
@@ -113,10 +114,11 @@ class Subscripts(Operators):
             return replace(base, items=base.items[cut], nodes=nodes, cells=frozenset())
         if base.array is not None and parts[2] is None:
             start, stop = parts[0] or 0, parts[1]
+            kind: Literal["tuple", "list"] = "list" if base.cells else "tuple"
             if stop is not None and (start < 0) == (stop < 0) and stop >= start:
-                return Tuple(tuple(self.dim(base.array, i) for i in range(start, stop)))
+                return Tuple(tuple(self.dim(base.array, i) for i in range(start, stop)), kind)
             if stop is None and start < 0:
-                return Tuple(tuple(self.dim(base.array, i) for i in range(start, 0)))
+                return Tuple(tuple(self.dim(base.array, i) for i in range(start, 0)), kind)
         return Sequence(base.elem)
 
     def array_item(self, base: Array, index: ast.expr, node: ast.AST) -> Value:
