@@ -189,9 +189,7 @@ def test_num_programs_of_the_dynamic_axis_becomes_the_count_and_others_stay() ->
 
 
 def test_multi_line_strings_and_comments_stay_as_they_are() -> None:
-    source = simple(
-        '# why\nnote = """\nas it is\n"""\ndel note\nout_ref[...] = x_ref[...]  # done'
-    )
+    source = simple('# why\nnote = """\nas it is\n"""\ndel note\nout_ref[...] = x_ref[...]  # done')
     line = next(line for line in source.splitlines() if "as it is" in line)
     text = after(source)
     assert f'"""\n{line}\n' in text

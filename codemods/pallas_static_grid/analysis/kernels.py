@@ -171,9 +171,15 @@ def _bound_to_names(function: ast.AST, nodes: list[ast.AST]) -> list[ast.AST]:
 _EDITED = ("grid", "in_specs", "out_specs", "input_output_aliases", "num_scalar_prefetch")
 
 
+_EDITED = ("grid", "in_specs", "out_specs", "input_output_aliases", "num_scalar_prefetch")
+
+
 def _is_hidden(site: LaunchSite) -> bool:
-    """Whether arguments come by `**` from out of sight."""
-    return site.hidden or any(spec.hidden for spec in site.grid_specs())
+    """Whether arguments come by `**` from out of sight, or are made by a wrapper on the way."""
+    if site.hidden or any(spec.hidden for spec in site.grid_specs()):
+        return True
+    given = [site.spec_arg(name) for name in _EDITED]
+    return any(a is not None and a.node is None and not _is_empty(a.value) for a in given)
 
 
 def _code(module: ModuleContext, arg: Arg | None) -> Code | None:

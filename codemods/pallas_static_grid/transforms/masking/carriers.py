@@ -65,7 +65,10 @@ def carry_counts(draft: Draft, form: CarrierForm, axes: list[int]) -> list[str]:
     for call in shape.calls:
         if not call.plain:
             raise refused(
-                shape, "opaque-arguments", "the launch is called with keywords", line=call.line
+                shape,
+                "opaque-arguments",
+                "the launch is called with keywords, or by a function that does not build it",
+                line=call.line,
             )
         node = call_at(draft.module, call.span)
         for name in names:

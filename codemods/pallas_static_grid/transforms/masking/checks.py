@@ -16,7 +16,11 @@ _CUDA_YZ = 65_535
 def check_launch(shape: LaunchShape, no_bound: Refusal | None) -> None:
     """Refuse launches whose arguments, calls or bounds are not in sight."""
     if shape.hidden:
-        raise refused(shape, "opaque-arguments", "arguments of the launch come by `**`")
+        raise refused(
+            shape,
+            "opaque-arguments",
+            "arguments of the launch come by `**`, or are made by a wrapper on the way",
+        )
     dynamic = [axis for axis in shape.axes if axis.dynamic]
     for axis in dynamic:
         if axis.floating:

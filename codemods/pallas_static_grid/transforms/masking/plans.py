@@ -70,10 +70,17 @@ def plan_mask(facts: LaunchFacts, shape: LaunchShape, context: PlanContext) -> E
     style = style_of(facts.module, context.line_length)
     draft = _draft(facts, shape, target, choice, style.unit)
     _emit(draft, choice)
+    if facts.launch.api == "wrapper":
+        draft.notes.append("The launch goes through a wrapper: check that it takes the operand.")
     for name in shape.kernel.foreign_calls:
         draft.notes.append(f"Assumes that `{name}` does not read the kernel's grid.")
-    edits = settle(facts.module, draft.edits, style)
-    return EditGroup("pad_and_mask", _safety(shape), _summary(draft), edits, tuple(draft.notes))
+    return EditGroup(
+        "pad_and_mask",
+        _safety(shape, facts.launch.api),
+        _summary(draft),
+        settle(facts.module, draft.edits, style),
+        tuple(draft.notes),
+    )
 
 
 def _converted(
@@ -121,7 +128,7 @@ def _without_mask(facts: LaunchFacts, shape: LaunchShape, context: PlanContext) 
     summary = "; ".join(f"`{counts[axis]}` becomes `{text}`" for axis, text in found.items())
     return EditGroup(
         "pad_and_mask",
-        _safety(shape),
+        _safety(shape, facts.launch.api),
         f"{summary}; the steps that are too many compute blocks that were undefined before",
         settle(facts.module, draft.edits, style),
         ("Mask-free: every dead step does the work of a live one.",),
@@ -135,10 +142,11 @@ def _target(shape: LaunchShape, wanted: Target) -> Target:
     return shape.evidence or "auto"
 
 
-def _safety(shape: LaunchShape) -> Safety:
+def _safety(shape: LaunchShape, api: str) -> Safety:
     """Bounds by value assume nothing; all others assume something of the callers."""
     by_value = all(axis.bound_kind == "value" for axis in shape.axes if axis.dynamic)
-    return "safe" if by_value and not shape.kernel.foreign_calls else "review"
+    assumed = bool(shape.kernel.foreign_calls) or api == "wrapper"
+    return "safe" if by_value and not assumed else "review"
 
 
 def _summary(draft: Draft) -> str:
