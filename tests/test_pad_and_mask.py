@@ -495,3 +495,23 @@ def test_params_made_elsewhere_may_ask_for_parallel_steps() -> None:
     unknown = after(prefetching(out_map=scattered, more="compiler_params=params(),"))
     assert "jnp.where(is_live, block[0], first_dump_block + i)" in unknown
     assert ")(num_live_steps, ids, x)[: ids.shape[0] * 8]" in unknown
+
+
+def test_maps_that_count_get_an_operand_of_their_own_beside_a_count_that_is_there() -> None:
+    text = after(
+        prefetching(
+            out_map="lambda i, ids: (pl.num_programs(0) - 1 - i, 0)",
+            grid="(jnp.minimum(ids[0], 4),)",
+        )
+    )
+    assert "def take_kernel(num_live_ref, ids, x_ref, out_ref):" in text
+    assert "def pinned(i, num_live_ref, *prefetched):" in text
+    assert "block = index_map(i, num_live_ref, *prefetched)" in text
+    assert "lambda i, num_live_ref, ids: (num_live_ref[0] - 1 - i, 0)" in text
+
+
+def test_a_count_in_a_prefetched_operand_is_read_there() -> None:
+    text = after(prefetching(grid="(ids[0],)"))
+    assert "def take_kernel(ids, x_ref, out_ref):" in text
+    assert "@pl.when(pl.program_id(0) < ids[0])" in text
+    assert "num_live = prefetched[0][0]" in text

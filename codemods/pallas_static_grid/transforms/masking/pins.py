@@ -43,10 +43,10 @@ class PinPlan:
     """Whether the maps get the live counts as parameters, in place of `num_programs`."""
 
 
-def pin_maps(draft: Draft, plan: PinPlan, new_operands: int) -> list[str]:
+def pin_maps(draft: Draft, plan: PinPlan, new_axes: tuple[int, ...]) -> list[str]:
     """Edits that wrap the maps; gives the lines that define the wrapper."""
     for item in plan.passed:
-        _pass_by(draft, item, new_operands)
+        _pass_by(draft, item, len(new_axes))
     if not plan.pinned:
         return []
     maps = [item.spec.index_map for item in plan.pinned if item.spec.index_map is not None]
@@ -59,7 +59,7 @@ def pin_maps(draft: Draft, plan: PinPlan, new_operands: int) -> list[str]:
         _wrap_map(draft, item, name, at)
         if plan.maps_count:
             _count_in_map(draft, item)
-    return _wrapper_lines(draft, name, noun, maps, new_operands, at, maps_count=plan.maps_count)
+    return _wrapper_lines(draft, name, noun, maps, new_axes, at, maps_count=plan.maps_count)
 
 
 def _count_in_map(draft: Draft, item: PinItem) -> None:
@@ -131,7 +131,7 @@ def _wrapper_lines(
     name: str,
     noun: str,
     maps: list[MapFacts],
-    new_operands: int,
+    new_axes: tuple[int, ...],
     at: ast.AST,
     *,
     maps_count: bool,
@@ -141,7 +141,7 @@ def _wrapper_lines(
     shape = draft.shape
     extents = _inner_extents(draft, maps)
     used = {word for text in extents.values() for word in _names(text)}
-    reads, header = _count_reads(draft, new_operands)
+    reads, header = _count_reads(draft, new_axes)
     steps = step_names(shape, maps, frozenset(used | {"index_map", "block", "prefetched"}))
     one = len(draft.dynamic) == 1
     lives = {
@@ -183,18 +183,13 @@ class _Header:
     passed: tuple[str, ...]
 
 
-def _count_reads(draft: Draft, new_operands: int) -> tuple[dict[int, str], _Header]:
+def _count_reads(draft: Draft, new_axes: tuple[int, ...]) -> tuple[dict[int, str], _Header]:
     """How each live count is read in an index map."""
-    shape = draft.shape
-    if new_operands:
-        names = {axis.index: draft.names[axis.index].ref for axis in draft.dynamic}
-        added = [names[axis.index] for axis in draft.dynamic if shape.counts[axis.index] is None]
-    else:
-        added = []
+    added = [draft.names[axis].ref for axis in new_axes]
     reads: dict[int, str] = {}
     for axis in draft.dynamic:
-        count = shape.counts[axis.index]
-        if count is None:
+        count = draft.shape.counts[axis.index]
+        if axis.index in new_axes or count is None:
             reads[axis.index] = f"{draft.names[axis.index].ref}[0]"
         else:
             reads[axis.index] = count.with_ref(f"prefetched[{count.operand}]")

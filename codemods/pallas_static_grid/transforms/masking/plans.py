@@ -165,7 +165,7 @@ def _choose(facts: LaunchFacts, shape: LaunchShape, target: Target) -> _Choice:
     new_axes = tuple(
         axis.index
         for axis in shape.axes
-        if axis.dynamic and (maps_count or not _counted(shape, axis.index, body))
+        if axis.dynamic and (maps_count or not _counted(shape, axis.index, body, carrier))
     )
     pins = carrier.kind == "prefetch" and _maps_can_count(shape, new_axes)
     outputs = plan_outputs(shape, pins=pins, target=target, parameters=parameters)
@@ -192,12 +192,13 @@ def _maps_can_count(shape: LaunchShape, new_axes: tuple[int, ...]) -> bool:
     return True
 
 
-def _counted(shape: LaunchShape, axis: int, body: BodyPlan | None) -> bool:
-    """Whether the kernel can read the count of an axis from an operand it has."""
+def _counted(shape: LaunchShape, axis: int, body: BodyPlan | None, carrier: CarrierForm) -> bool:
+    """Whether kernel and index maps can read the count of an axis from an operand they have."""
     count = shape.counts[axis]
     if count is None or body is None or body.optional or _parameters(shape) is None:
         return False
-    return not shape.operands[count.operand].maybe_none
+    operand = shape.operands[count.operand]
+    return not operand.maybe_none and (operand.prefetched or carrier.kind != "prefetch")
 
 
 def _parameters(shape: LaunchShape) -> tuple[str, ...] | None:
@@ -345,7 +346,7 @@ def _emit(draft: Draft, choice: _Choice) -> None:
         kernel_lines = wrap_kernel(draft, keeps, refs, given, keyword)
     elif not choice.guarded:
         guard_body(draft, choice.body, keeps, refs)
-    pin_lines = pin_maps(draft, choice.pins, len(choice.new_axes))
+    pin_lines = pin_maps(draft, choice.pins, choice.new_axes)
     dumps = [plan for plan in choice.outputs if plan.dump is not None]
     dumping = [item for plan in dumps for item in _dump_items(plan)]
     for plan in dumps:
