@@ -56,6 +56,7 @@ class Project:
         """Numbers for the identities of values, unique in the project."""
         self._cache: dict[Path, ModuleContext | None] = {}
         self._kept = 0
+        self._packages_files: dict[Path, tuple[Path, ...]] = {}
         self._places: dict[tuple[str, Path | None], Path | None] = {}
         self._texts: dict[Path, str] = {}
         self._packages: dict[Path, tuple[Path, str]] = {}
@@ -139,6 +140,20 @@ class Project:
         if path not in self._texts:
             self._texts[path] = self._reader(path) or ""
         return word in self._texts[path]
+
+    def package_files(self, file: Path) -> tuple[Path, ...]:
+        """The Python files of the outermost package that holds `file`; () outside a package."""
+        top, name = self.package_of(file.resolve())
+        if "." not in name and file.name != "__init__.py":
+            return ()
+        folder = top / name.split(".")[0]
+        if folder not in self._packages_files:
+            self._packages_files[folder] = tuple(sorted(folder.rglob("*.py")))
+        return self._packages_files[folder]
+
+    def text_of(self, path: Path) -> str:
+        """The text of a file, not kept; "" where it cannot be read."""
+        return self._reader(path) or ""
 
     def find(self, dotted: str, asking: Path | None) -> ModuleContext | None:
         """The module `dotted`, if it is in sight of the file `asking`."""

@@ -174,12 +174,15 @@ class Reach:
     """False where not even the top level mentions anything that launches."""
 
 
-def reachable(module: ModuleContext, project: Project) -> Reach:
-    """The functions of a module from which a launch can be reached."""
+def reachable(module: ModuleContext, project: Project, *, every: bool = False) -> Reach:
+    """The functions of a module from which a launch can be reached.
+
+    `every`: also through functions of other files that need no grid of this one.
+    """
     found = outline(module)
     known = set(SEEDS)
     # A launch of a wrapper from elsewhere hands it a grid.
-    if "grid" in module.text:
+    if every or "grid" in module.text:
         for node in found.imports:
             known |= _imported_launching(module, project, node)
     known = _closure(found, known, classes=True)

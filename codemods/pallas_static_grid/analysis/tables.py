@@ -652,6 +652,45 @@ PLAIN_WRAPPER_PREFIXES = (
     "plt.",
     "plsc.",
 )
+CHANGING_FUNCTIONS = frozenset(
+    {
+        "vars",
+        "operator.setitem",
+        "operator.delitem",
+        "operator.iadd",
+        "operator.iconcat",
+        "operator.imul",
+        "operator.ior",
+        "random.shuffle",
+        "heapq.heapify",
+        "heapq.heappush",
+        "heapq.heapreplace",
+        "bisect.insort",
+        "bisect.insort_left",
+        "bisect.insort_right",
+        "object.__delattr__",
+        "dict.update",
+        "dict.__setitem__",
+        "dict.__delitem__",
+        "dict.__ior__",
+        *(
+            f"list.{name}"
+            for name in (
+                "append",
+                "extend",
+                "insert",
+                "reverse",
+                "sort",
+                "__setitem__",
+                "__delitem__",
+                "__iadd__",
+                "__imul__",
+            )
+        ),
+    }
+)
+"""Functions that change their first argument in place."""
+
 PLAIN_WRAPPERS = frozenset(
     {
         "property",
@@ -702,4 +741,6 @@ PLAIN_WRAPPERS = frozenset(
 
 def wraps_plainly(name: str) -> bool:
     """Whether what is out of sight leaves the arguments of a function as they are."""
+    if name.startswith("functools.singledispatch"):
+        return False
     return name.startswith(PLAIN_WRAPPER_PREFIXES) or name.rsplit(".", 1)[-1] in PLAIN_WRAPPERS

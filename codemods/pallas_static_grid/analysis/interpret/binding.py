@@ -6,11 +6,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from pallas_static_grid.analysis.interpret.annotations import from_annotation
-from pallas_static_grid.analysis.interpret.mutation import changes, is_mutable
+from pallas_static_grid.analysis.interpret.mutation import changes, escape, is_mutable
 from pallas_static_grid.analysis.interpret.tracing import def_trace, traced
 from pallas_static_grid.analysis.values import (
     Dict,
     Function,
+    Instance,
     Jit,
     Sequence,
     Tuple,
@@ -95,7 +96,7 @@ def bind_call(
             continue
         omitted.add(arg.arg)
         if (hidden and arg in positional) or open_ended:
-            elem = run.one_of(starred.elem) if isinstance(starred, Sequence) else None
+            elem = run.picked(starred.elem) if isinstance(starred, Sequence) else None
             bound[arg.arg] = elem or Unknown(f"what `{arg.arg}` is given is out of sight")
         elif arg.arg in defaults:
             bound[arg.arg] = default_value(run, function, defaults[arg.arg])
@@ -135,6 +136,7 @@ def default_value(run: Expressions, function: Function, node: ast.expr) -> Value
         defaults = default_nodes(function.node.args)
         name = next((name for name, default in defaults.items() if default is node), "")
         if changes(function.node, name):
+            escape(run, value, "__setattr__" if isinstance(value, Instance) else "__setitem__")
             reason = f"calls of `{function.name}` change the default of `{name}`"
             return Unknown(reason, trace=def_trace(function, reason))
     return value

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pallas_static_grid.analysis import tables
 from pallas_static_grid.analysis.interpret.annotations import from_annotation
-from pallas_static_grid.analysis.interpret.binding import bind_call
+from pallas_static_grid.analysis.interpret.binding import all_args, bind_call
 from pallas_static_grid.analysis.interpret.functions import Functions
 from pallas_static_grid.analysis.interpret.joins import join
 from pallas_static_grid.analysis.interpret.machine import Frame
@@ -125,7 +125,7 @@ class Classes(Functions):
             self.class_fields[cls.node] = cached
         for name, value in cached.items():
             fields.setdefault(name, value)
-        return Instance(cls, tuple(fields.items()), ident)
+        return self.completed(Instance(cls, tuple(fields.items()), ident))
 
     def assigned_fields(self, cls: Class, ident: str) -> dict[str, Value]:
         """Fields that `__init__` assigns; those which other methods assign too are unknown."""
@@ -167,6 +167,20 @@ class Classes(Functions):
         me = scope.names.get(first)
         return me.fields if isinstance(me, Instance) else ()
 
+    def completed(self, made: Instance) -> Instance:
+        """An instance of a dataclass after its `__post_init__`."""
+        post = self.class_attribute(made.cls, "__post_init__")
+        if not isinstance(post, Function) or len(self.frames) > 20:
+            return made
+        if any(frame.node is post.node for frame in self.frames):
+            return made
+        me = replace(made, cells=made.cells or self.new_cells())
+        names = {arg.arg for arg in all_args(post.node.args)}
+        given = {name: value for name, value in me.fields if name in names}
+        bound = bind_call(self, replace(post, self_value=me), [], given)
+        first = next(iter(bound), None)
+        return replace(me, fields=self.run_init(post, bound, first)) if first is not None else made
+
     def construct(
         self,
         cls: Class,
@@ -178,6 +192,9 @@ class Classes(Functions):
     ) -> Value:
         """`Class(...)`."""
         ident = self.new_ident(cls.qualname)
+        if isinstance(self.class_attribute(cls, "__new__"), Function):
+            reason = f"`{cls.node.name}` makes its objects by a `__new__` of its own"
+            return Unknown(reason, trace=self.trace(node or cls.node, reason))
         init = self.class_attribute(cls, "__init__")
         if isinstance(init, Function):
             cells = self.new_cells()
@@ -219,10 +236,28 @@ class Classes(Functions):
                 fields[name] = default if not isinstance(default, Unknown) else declared[name]
             else:
                 fields[name] = declared[name]
-        return Instance(cls, tuple(fields.items()), ident)
+        return self.completed(Instance(cls, tuple(fields.items()), ident))
+
+    def intercepted(self, base: Instance, attr: str) -> str | None:
+        """What of the class decides over an attribute besides the fields of the object."""
+        for hook in ("__getattribute__", "__setattr__"):
+            if isinstance(self.class_attribute(base.cls, hook), Function):
+                return hook
+        found = self.class_attribute(base.cls, attr)
+        if isinstance(found, Instance) and isinstance(
+            self.class_attribute(found.cls, "__get__"), Function
+        ):
+            return "__get__"
+        return None
 
     def instance_attribute(self, base: Instance, attr: str, node: ast.expr) -> Value:
         """An attribute of an instance: field, property, method, class attribute."""
+        if attr == "__class__":
+            return base.cls
+        hook = self.intercepted(base, attr)
+        if hook is not None and not isinstance(self.class_attribute(base.cls, attr), Function):
+            reason = f"`{attr}` goes through `{hook}` of `{base.cls.node.name}`"
+            return Unknown(reason, trace=self.trace(node, reason, base))
         fields = dict(base.fields)
         if attr in fields:
             value = fields[attr]

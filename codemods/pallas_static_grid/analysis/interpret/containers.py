@@ -315,9 +315,16 @@ def deep_copied(
 def changed_raw(
     run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
-    """`list.append(x, v)`, `operator.setitem(x, k, v)`, `vars(x)`: the first argument may change."""
+    """`operator.setitem(x, k, v)`, `vars(x)` and the like: the first argument may change."""
     for value in args[:1]:
         escape(run, value, "__setattr__" if isinstance(value, Instance) else "__setitem__")
+    return run.unknown_of(node, *args)
+
+
+def type_(run: Expressions, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """`type(x)`: the class of an object in sight."""
+    if len(args) == 1 and isinstance(args[0], Instance):
+        return args[0].cls
     return run.unknown_of(node, *args)
 
 

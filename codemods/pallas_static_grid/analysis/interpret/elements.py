@@ -13,6 +13,7 @@ from pallas_static_grid.analysis.values import (
     Class,
     Const,
     Dict,
+    Float,
     Function,
     Instance,
     Int,
@@ -24,6 +25,7 @@ from pallas_static_grid.analysis.values import (
     Union,
     Unknown,
     Value,
+    options,
 )
 
 
@@ -64,7 +66,7 @@ class Elements(Lengths):
                 if value.array is not None:
                     axis = index
                     return self.dim(value.array, axis)
-                return self.one_of(value.elem)
+                return self.picked(value.elem)
             case Instance() if self.named_fields(value) is not None:
                 fields = self.named_fields(value) or ()
                 if -len(fields) <= index < len(fields):
@@ -121,6 +123,16 @@ class Elements(Lengths):
                 return replace(elem, items=tuple(self.one_of(item) for item in items))
             case _:
                 return elem
+
+    def picked(self, elem: Value) -> Value:
+        """One certain element of a sequence; where the elements are of several kinds, any kind."""
+        one = self.one_of(elem)
+        if isinstance(one, Tuple):
+            return replace(one, items=tuple(self.picked(item) for item in one.items))
+        if len({isinstance(option, Array | Float) for option in options(one)}) == 2:
+            reason = "which elements of the list are arrays, and which are not, is not known"
+            return Unknown(reason, trace=one.trace)
+        return one
 
     def iterated(self, value: Value, node: ast.AST) -> Value:
         """What iterating over a value gives."""

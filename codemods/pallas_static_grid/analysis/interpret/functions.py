@@ -67,6 +67,10 @@ class Functions(Recording):
         bound = bind_call(self, function, args, kwargs, starred, double_starred)
         if not self.muted and function.module is self.module:
             self.record_context(function, bound, call)
+        elif self.target is not None and function.module.file == self.target:
+            where = call if call is not None else function.node
+            step = self.step(where, f"`{function.name}` is called here")
+            self.target_calls.append((function.qualname, Context(dict(bound), step)))
         if call is not None:
             for value, source in _given(args, kwargs, starred, double_starred, call):
                 entry = Handed(value, node, call, self.frame, source)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from pallas_static_grid.analysis import reach
+from pallas_static_grid.analysis.interpret import outside
 from pallas_static_grid.analysis.interpret.joins import freeze
 from pallas_static_grid.analysis.interpret.loops import Loops
 from pallas_static_grid.analysis.interpret.machine import Frame
@@ -24,12 +25,22 @@ class Interpreter(Loops):
 
     def run(self) -> None:
         """Interpret the module and every function that can reach a launch."""
-        reached = reach.reachable(self.module, self.project)
+        reached = reach.reachable(self.module, self.project, every=self.target is not None)
         if not reached.at_all:
             return
         self.reaching = reached.functions
         self.module_scope(self.module)
         order = reach.callers_first(self.module, reached.functions)
+        self.run_functions(order)
+        if self.target is None and self.sites:
+            found = outside.callers(self, outside.undecided(self))
+            for node, contexts in found.items():
+                self.extra_contexts[node] = [(c.bound, c.step) for c in contexts]
+            if found:
+                self.run_functions(order)
+
+    def run_functions(self, order: list[ast.AST]) -> None:
+        """Run functions until nothing new is learned of their parameters."""
         runs: dict[ast.AST, int] = {}
         seen: dict[ast.AST, object] = {}
         for _ in range(MAX_RUNS):

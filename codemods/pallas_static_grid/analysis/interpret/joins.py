@@ -156,6 +156,7 @@ def join_arrays(a: Array, b: Array, fresh: Fresh) -> Array:
         ratio=None,
         dims_of=a.dims_ident if same_dims else None,
         trace=a.trace,
+        entries=a.entries if a.entries == b.entries else None,
     )
 
 
@@ -232,9 +233,19 @@ def forget(value: Value, fresh: Fresh) -> Value:
                 ratio=None,
                 shape=None,
                 dims_of=None,
+                entries=None,
             )
         case Tuple():
             return replace(value, items=tuple(forget(v, fresh) for v in value.items), nodes=())
+        case Sequence():
+            return replace(value, elem=forget(value.elem, fresh), array=None)
+        case Dict():
+            items = tuple((key, forget(v, fresh)) for key, v in value.items)
+            rest = None if value.rest is None else forget(value.rest, fresh)
+            return replace(value, items=items, node=None, rest=rest)
+        case Instance():
+            fields = tuple((key, forget(v, fresh)) for key, v in value.fields)
+            return replace(value, fields=fields)
         case Union():
             return replace(value, options=tuple(forget(v, fresh) for v in value.options))
         case _:

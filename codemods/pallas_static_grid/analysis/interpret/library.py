@@ -16,7 +16,9 @@ from pallas_static_grid.analysis.interpret.containers import (
     broadcast_shapes,
     cast,
     chain,
+    changed_raw,
     copied,
+    deep_copied,
     devices,
     dict_,
     dict_method,
@@ -33,6 +35,7 @@ from pallas_static_grid.analysis.interpret.containers import (
     sequence,
     shape,
     struct,
+    type_,
     zip_,
 )
 from pallas_static_grid.analysis.interpret.numbers import (
@@ -168,6 +171,8 @@ _SPECIAL: dict[str, Callable[..., Value]] = {
     "plgpu.GMEM": struct,
     "jax.typeof": first,
     "typing.cast": cast,
+    "type": type_,
+    **dict.fromkeys(tables.CHANGING_FUNCTIONS, changed_raw),
     "copy.copy": copied,
     "copy.deepcopy": deep_copied,
     "jax.block_until_ready": first,

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from pallas_static_grid.analysis import reach
 from pallas_static_grid.analysis.interpret.contexts import Context
@@ -103,6 +104,9 @@ class Machine:
         self.run_id = 0
         self.mutations = 0
         self.muted = 0
+        # A file whose functions' calls are collected (when this run serves the analysis of it).
+        self.target: Path | None = None
+        self.target_calls: list[tuple[str, Context]] = []
         self.run_start = 0
         self.rebinding: dict[ast.AST, dict[str, ast.AST]] = {}
         self.disguised: dict[ast.AST, str] = {}

@@ -181,6 +181,20 @@ def set_attribute(
     mutate(run, base, change)
 
 
+def set_global(run: Expressions, key: Value, value: Value) -> None:
+    """`globals()[key] = value`."""
+    scope = run.scope
+    while scope.parent is not None:
+        scope = scope.parent
+    names = [key.value] if isinstance(key, Const) else list(scope.names)
+    for name in names:
+        if isinstance(name, str) and name in scope.names:
+            changed = join(scope.names[name], value, run.fresh)
+            scope.names[name] = changed
+            scope.push(name, changed, run.moment())
+    run.mutations += 1
+
+
 def set_item(run: Expressions, base: Value, target: ast.Subscript, value: Value) -> None:
     """`base[key] = value`."""
     if isinstance(base, Union):
@@ -218,11 +232,7 @@ def set_item(run: Expressions, base: Value, target: ast.Subscript, value: Value)
 
 def _blended(run: Machine, old: Sequence, value: Value) -> Sequence:
     """A list of unknown length, one of whose elements is `value` now; which one is not kept."""
-    elem = join(old.elem, value, run.fresh)
-    if isinstance(elem, Union):
-        reason = "which elements of the list are which is not known"
-        elem = Unknown(reason, trace=value.trace or old.trace)
-    return Sequence(elem, trace=old.trace, cells=old.cells)
+    return Sequence(join(old.elem, value, run.fresh), trace=old.trace, cells=old.cells)
 
 
 def _some_elements(run: Machine, old: Value, elem: Value) -> Value:

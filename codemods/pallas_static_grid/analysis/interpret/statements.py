@@ -15,6 +15,7 @@ from pallas_static_grid.analysis.interpret.mutation import (
     is_mutable,
     is_place,
     set_attribute,
+    set_global,
     set_item,
 )
 from pallas_static_grid.analysis.scopes import Fact, Scope
@@ -84,6 +85,8 @@ class Statements(Calls):
             case ast.Attribute(value=base, attr=attr):
                 trace = self.trace(node, f"`{self.segment(target)}` is assigned here", value)
                 set_attribute(self, self.eval(base), attr, replace(value, trace=trace), node)
+            case ast.Subscript(value=ast.Call(func=ast.Name(id="globals"), args=[])):
+                set_global(self, self.eval(target.slice), value)
             case ast.Subscript(value=base):
                 set_item(self, self.eval(base), target, value)
             case _:

@@ -55,7 +55,7 @@ class Subscripts(Operators):
                 if isinstance(base, Tuple) and base.items:
                     return self.join_values(list(base.items))
                 if isinstance(base, Sequence):
-                    return self.one_of(base.elem)
+                    return self.picked(base.elem)
                 return self.unknown_of(node, base)
             case Instance() if self.named_fields(base) is not None:
                 fields = self.named_fields(base) or ()
