@@ -297,15 +297,12 @@ REFUSALS: Mapping[str, RefusalCode] = _by_code(
 TRANSFORMS: tuple[str, ...] = (
     "inline_grid_callable",
     "static_shape_arithmetic",
-    "static_argument",
     "pad_and_mask",
-    "cover_tail",
-    "grid_guard",
 )
 """The names of the transforms, in the order in which they are tried."""
 
 OPT_IN: frozenset[str] = frozenset({"cover_tail", "grid_guard"})
-"""The transforms that run only when they are selected."""
+"""Names that run only when they are selected, once there are such transforms."""
 
 
 def transforms() -> tuple[TransformInfo, ...]:
