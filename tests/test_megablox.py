@@ -13,7 +13,6 @@ from typing import Any
 import jax_harness
 import numpy as np
 import pytest
-from jax_harness import Mode
 from tool import launches_of, run_tool
 
 pytestmark = pytest.mark.jax
@@ -38,11 +37,6 @@ COLUMNS = RANDOM.randint(-3, 4, (M, N)).astype(np.float32)
 WEIGHTS = RANDOM.randint(-3, 4, (GROUPS, K, N)).astype(np.float32)
 EXISTING = RANDOM.randint(-9, 9, (M, N)).astype(np.float32)
 EXISTING_PRODUCTS = RANDOM.randint(-9, 9, (GROUPS, K, N)).astype(np.float32)
-
-MODES: tuple[Mode, ...] = (
-    jax_harness.TPU,
-    *(jax_harness.two_cores(seed) for seed in (0, 3, 5)),
-)
 
 
 @pytest.fixture(scope="module")
@@ -130,14 +124,11 @@ def test_gmm(
     weights = WEIGHTS[first : first + count]
     given = inputs(ROWS, weights, first=first, chosen=SIZES)
     kept = EXISTING if existing else None
-    for mode in MODES if version == "after" else MODES[:1]:
-        results = jax_harness.run_all(
-            versions[version], partial(gmm_of, existing=existing), given, mode
-        )
-        for sizes, result in zip(SIZES, results, strict=True):
-            expected = product(sizes, first, count, kept)
-            wrong = jax_harness.differences(result, expected)
-            assert wrong is None, f"{mode.name}, {sizes}: {wrong}"
+    entry = partial(gmm_of, existing=existing)
+    results = jax_harness.run_all(versions[version], entry, given, jax_harness.TPU)
+    for sizes, result in zip(SIZES, results, strict=True):
+        wrong = jax_harness.differences(result, product(sizes, first, count, kept))
+        assert wrong is None, f"{sizes}: {wrong}"
 
 
 @pytest.mark.parametrize("existing", [False, True], ids=["fresh", "existing"])
@@ -148,11 +139,8 @@ def test_tgmm(
 ) -> None:
     given = inputs(ROWS, COLUMNS, first=first, chosen=SIZES)
     kept = EXISTING_PRODUCTS[:count] if existing else None
-    for mode in MODES if version == "after" else MODES[:1]:
-        results = jax_harness.run_all(
-            versions[version], partial(tgmm_of, count=count, existing=existing), given, mode
-        )
-        for sizes, result in zip(SIZES, results, strict=True):
-            expected = outer_products(sizes, first, count, kept)
-            wrong = jax_harness.differences(result, expected)
-            assert wrong is None, f"{mode.name}, {sizes}: {wrong}"
+    entry = partial(tgmm_of, count=count, existing=existing)
+    results = jax_harness.run_all(versions[version], entry, given, jax_harness.TPU)
+    for sizes, result in zip(SIZES, results, strict=True):
+        wrong = jax_harness.differences(result, outer_products(sizes, first, count, kept))
+        assert wrong is None, f"{sizes}: {wrong}"
