@@ -515,3 +515,19 @@ def test_a_count_in_a_prefetched_operand_is_read_there() -> None:
     assert "def take_kernel(ids, x_ref, out_ref):" in text
     assert "@pl.when(pl.program_id(0) < ids[0])" in text
     assert "num_live = prefetched[0][0]" in text
+
+
+def test_a_parallel_axis_with_blocks_of_its_own_beside_one_that_accumulates() -> None:
+    source = simple(
+        "out_ref[...] += x_ref[...]",
+        specs="in_specs=[block],\n        out_specs=pl.BlockSpec((8, 128), lambda i, k: (i, 0)),",
+        block="pl.BlockSpec((8, 128), lambda i, k: (i, k))",
+        grid="(pl.cdiv(n, 8), pl.cdiv(n, 128))",
+        more="compiler_params=pltpu.CompilerParams(dimension_semantics=('parallel', 'arbitrary')),",
+    )
+    text = after(source)
+    assert "pl.BlockSpec((8, 128), lambda i, k, _, _1: (i, 0))" in text
+    swapped = source.replace("('parallel', 'arbitrary')", "('arbitrary', 'parallel')")
+    assert refusal(swapped)[0] == "revisited-output-on-parallel-axis"
+    aliased = source.replace("compiler_params", "input_output_aliases={0: 0}, compiler_params")
+    assert refusal(aliased)[0] == "revisited-output-on-parallel-axis"

@@ -101,19 +101,40 @@ def read_kind(call: ast.Call, scope: Scope | None) -> ReadKind | None:
         case ast.Attribute(attr=attr) if attr in READS:
             return READS[attr]
         case ast.Name(id=name):
-            value = look_up(scope, name)
-            if isinstance(value, External):
-                return READS.get(value.name.rpartition(".")[2])
-            return READS.get(name) if value is None else None
+            return _named_kind(name, scope)
         case _:
             return None
 
 
-def _handed_on(call: ast.Call) -> ReadKind | None:
-    """Whether a call is given `pl.num_programs` (or the like) to call it itself."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    names = [node.attr for node in given if isinstance(node, ast.Attribute)]
-    return next((READS[name] for name in names if name in READS), None)
+def _named_kind(name: str, scope: Scope | None) -> ReadKind | None:
+    value = look_up(scope, name)
+    return READS.get(name) if value is None else _kind_of(value)
+
+
+def _kind_of(value: Value) -> ReadKind | None:
+    """Whether something is `pl.num_programs` (or the like), maybe with arguments given to it."""
+    kinds = [
+        READS.get(target.name.rpartition(".")[2])
+        for target in map(_target, options(value))
+        if isinstance(target, External)
+    ]
+    return next((kind for kind in kinds if kind is not None), None)
+
+
+def _mentioned(node: ast.AST, scope: Scope | None, local: frozenset[str]) -> ReadKind | None:
+    """Whether an expression is `pl.num_programs` (or the like) itself, to be called elsewhere."""
+    match node:
+        case ast.Attribute(attr="program_id" | "num_programs" as attr):
+            return READS[attr]
+        case ast.Name(id=name, ctx=ast.Load()) if name in local:
+            return None
+        case ast.Name(ctx=ast.Load()) | ast.Attribute():
+            value = _resolve(node, scope)
+            return None if value is None else _kind_of(value)
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(attr)), *_]):
+            return READS.get(attr)
+        case _:
+            return None
 
 
 def literal_axis(call: ast.Call) -> int | None:
@@ -134,23 +155,28 @@ def reads_in(
 ) -> tuple[GridRead, ...]:
     """The reads in the text of a function, nested functions included, in source order."""
     found: list[GridRead] = []
+    called: set[ast.AST] = set()
+    local = _local_names(node)
     for index, statement in enumerate(body_of(node)):
         bound = _bound_names(statement)
-        for call, scopes in _calls(module, statement, ()):
-            kind = read_kind(call, scope) or _handed_on(call)
-            if kind is None:
-                continue
-            found.append(
-                GridRead(
-                    kind,
-                    literal_axis(call),
-                    Code(Span(*module.span(call)), module.segment(call)),
-                    call.lineno,
-                    bound.get(call),
-                    index,
-                    scopes,
-                )
-            )
+        for read, scopes in _expressions(module, statement, ()):
+            kind = read_kind(read, scope) if isinstance(read, ast.Call) else None
+            if kind is not None and isinstance(read, ast.Call):
+                called.add(read.func)
+                axis = literal_axis(read)
+            else:
+                kind = None if read in called else _mentioned(read, scope, local)
+                axis = None
+            if kind is not None:
+                code = Code(Span(*module.span(read)), module.segment(read))
+                name = bound.get(read) if axis is not None else None
+                found.append(GridRead(kind, axis, code, read.lineno, name, index, scopes))
+    for default in _defaults(node):
+        for read, scopes in _expressions(module, default, ()):
+            kind = _mentioned(read, scope, frozenset())
+            if kind is not None:
+                code = Code(Span(*module.span(read)), module.segment(read))
+                found.append(GridRead(kind, None, code, read.lineno, None, None, scopes))
     return tuple(sorted(found, key=lambda read: read.code.span))
 
 
@@ -168,21 +194,22 @@ def _bound_names(statement: ast.AST) -> dict[ast.AST, str]:
             return {}
 
 
-def _calls(
+def _expressions(
     module: ModuleContext, node: ast.AST, scopes: tuple[Span, ...]
-) -> Iterator[tuple[ast.Call, tuple[Span, ...]]]:
-    if isinstance(node, ast.Call):
+) -> Iterator[tuple[ast.expr, tuple[Span, ...]]]:
+    """What may read the step: calls, names and attributes, outer ones first."""
+    if isinstance(node, ast.Call | ast.Name | ast.Attribute):
         yield node, scopes
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         outside: list[ast.AST] = [*getattr(node, "decorator_list", []), *_defaults(node)]
         for child in outside:
-            yield from _calls(module, child, scopes)
+            yield from _expressions(module, child, scopes)
         inner = (*scopes, Span(*module.span(node)))
         for child in body_of(node):
-            yield from _calls(module, child, inner)
+            yield from _expressions(module, child, inner)
         return
     for child in ast.iter_child_nodes(node):
-        yield from _calls(module, child, scopes)
+        yield from _expressions(module, child, scopes)
 
 
 def helper_reads(

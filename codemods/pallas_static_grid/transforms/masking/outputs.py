@@ -118,7 +118,28 @@ def _plan(case: _Case, parameters: tuple[str, ...] | None) -> OutputPlan:
         pin = case.pins and _in_order(case)
         keep = _keep(case, parameters, empty=True) if aliased else None
         return OutputPlan(case.output, pin, keep)
+    if not aliased and not _in_order(case) and _stays_by_axis(case, index_map):
+        return OutputPlan(case.output, pin=False)
     return _revisited(case, index_map, parameters, aliased)
+
+
+def _stays_by_axis(case: _Case, index_map: MapFacts | None) -> bool:
+    """Whether each dynamic axis either leaves live blocks alone or stays on the block it is on.
+
+    A step that is dead by an axis of the first kind names a block of its own; one that is dead by
+    an axis of the second kind follows, in order, on the live steps that name the same block.
+    """
+    if index_map is None or index_map.tables or index_map.num_programs:
+        return False
+    if case.target not in ("auto", "tpu"):
+        return False
+    for axis in case.dynamic:
+        inner = case.shape.axes[axis.index :]
+        ordered = all(other.semantics == "sequential" for other in inner)
+        stays = ordered and not index_map.axes & {other.index for other in inner}
+        if not stays and not writes_apart(index_map, (axis,)):
+            return False
+    return True
 
 
 def writes_apart(index_map: MapFacts | None, dynamic: tuple[AxisFacts, ...]) -> bool:

@@ -118,7 +118,7 @@ def _pass_by(draft: Draft, item: PinItem, new_operands: int) -> None:
     if index_map.lambda_span is not None and index_map.lambda_span == index_map.code.span:
         node = expression_at(draft.module, index_map.code.span)
         if isinstance(node, ast.Lambda) and len(parameters) >= rank:
-            for name in reversed(skipped):
+            for name in skipped:
                 draft.add(insert_parameter(draft.module, node, rank, name))
             return
     inner = index_map.code.text
