@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pallas_static_grid.analysis.kernel_facts import Code, Component, MapFacts
+from pallas_static_grid.analysis.kernel_helpers import helper_reads
 from pallas_static_grid.analysis.kernel_reads import (
     FunctionNode,
     all_parameters,
@@ -55,7 +56,12 @@ def map_facts(module: ModuleContext, argument: Arg, rank: int) -> MapFacts | Non
     node = value.node
     here = value.module is module
     written = tuple(_as_written(node))[bound:]
-    reads = tuple(r for r in reads_in(value.module, node, value.scope) if r.kind == "num_programs")
+    own = reads_in(value.module, node, value.scope)
+    called = [
+        replace(read, axis=None, line=node.lineno)
+        for read in helper_reads(value.module, node, value.scope)[0]
+    ]
+    reads = tuple(read for read in (*own, *called) if read.kind == "num_programs")
     components = components_of(node, value.scope, rank, bound + int(value.self_value is not None))
     own_lambda = node is argument.node
     return MapFacts(

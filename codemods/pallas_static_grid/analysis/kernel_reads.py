@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Iterator
 
 from pallas_static_grid.analysis.kernel_facts import Code, GridRead, ReadKind
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.scopes import Scope
-from pallas_static_grid.analysis.values import External, Function, Partial, Value, options
+from pallas_static_grid.analysis.values import External, Partial, Value, options
 from pallas_static_grid.model import Span
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -19,37 +18,6 @@ READS: dict[str, ReadKind] = {
     "axis_index": "program_id",
     "axis_size": "num_programs",
 }
-_KNOWN_PACKAGES = frozenset(
-    [
-        "jax",
-        "jnp",
-        "lax",
-        "np",
-        "numpy",
-        "pl",
-        "pltpu",
-        "plgpu",
-        "plt",
-        "plsc",
-        "math",
-        "functools",
-        "operator",
-        "itertools",
-        "typing",
-        "dataclasses",
-        "builtins",
-        "collections",
-        "warnings",
-        "logging",
-        "abc",
-        "enum",
-        "string",
-        "re",
-        "os",
-        "sys",
-    ]
-)
-_DEPTH = 6
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
@@ -129,7 +97,7 @@ def _mentioned(node: ast.AST, scope: Scope | None, local: frozenset[str]) -> Rea
         case ast.Name(id=name, ctx=ast.Load()) if name in local:
             return None
         case ast.Name(ctx=ast.Load()) | ast.Attribute():
-            value = _resolve(node, scope)
+            value = resolve(node, scope)
             return None if value is None else _kind_of(value)
         case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(attr)), *_]):
             return READS.get(attr)
@@ -156,7 +124,7 @@ def reads_in(
     """The reads in the text of a function, nested functions included, in source order."""
     found: list[GridRead] = []
     called: set[ast.AST] = set()
-    local = _local_names(node)
+    local = local_names(node)
     for index, statement in enumerate(body_of(node)):
         bound = _bound_names(statement)
         for read, scopes in _expressions(module, statement, ()):
@@ -212,60 +180,8 @@ def _expressions(
         yield from _expressions(module, child, scopes)
 
 
-def helper_reads(
-    module: ModuleContext, node: FunctionNode, scope: Scope | None
-) -> tuple[tuple[GridRead, ...], tuple[str, ...]]:
-    """Reads in functions that the kernel calls, and the names of calls that lead out of sight."""
-    reads: list[GridRead] = []
-    unseen: dict[str, None] = {}
-    _follow(module, node, scope, reads, unseen, {node}, 0)
-    return tuple(reads), tuple(unseen)
-
-
-def _follow(
-    module: ModuleContext,
-    node: FunctionNode,
-    scope: Scope | None,
-    reads: list[GridRead],
-    unseen: dict[str, None],
-    seen: set[ast.AST],
-    depth: int,
-) -> None:
-    local = _local_names(node)
-    for name_node in _named_functions(node):
-        if isinstance(name_node, ast.Name) and name_node.id in local:
-            continue
-        value = _resolve(name_node, scope)
-        for option in options(value) if value is not None else ():
-            target = _target(option)
-            if isinstance(target, External) and not _known(target.name):
-                unseen.setdefault(target.name)
-            if not isinstance(target, Function) or target.node in seen:
-                continue
-            seen.add(target.node)
-            if depth >= _DEPTH:
-                unseen.setdefault(target.name)
-                continue
-            reads += [
-                GridRead(r.kind, r.axis, r.code, r.line, None, None)
-                for r in reads_in(target.module, target.node, target.scope)
-            ]
-            _follow(target.module, target.node, target.scope, reads, unseen, seen, depth + 1)
-
-
-def _named_functions(node: FunctionNode) -> Iterator[ast.expr]:
-    """The names and dotted names that the text of a function mentions in load position."""
-    for statement in body_of(node):
-        owners = {n.value for n in ast.walk(statement) if isinstance(n, ast.Attribute)}
-        for child in ast.walk(statement):
-            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load):
-                if child not in owners:
-                    yield child
-            elif isinstance(child, ast.Call) and isinstance(child.func, ast.Attribute):
-                yield child.func
-
-
-def _local_names(node: FunctionNode) -> frozenset[str]:
+def local_names(node: FunctionNode) -> frozenset[str]:
+    """The names that a function binds itself, nested ones included."""
     names = {arg.arg for arg in all_parameters(node)}
     for statement in body_of(node):
         for child in ast.walk(statement):
@@ -276,12 +192,13 @@ def _local_names(node: FunctionNode) -> frozenset[str]:
     return frozenset(names)
 
 
-def _resolve(node: ast.expr, scope: Scope | None) -> Value | None:
+def resolve(node: ast.expr, scope: Scope | None) -> Value | None:
+    """What a name or a dotted name stands for, where that is in sight."""
     match node:
         case ast.Name(id=name):
             return look_up(scope, name)
         case ast.Attribute(value=inner, attr=attr):
-            owner = _resolve(inner, scope)
+            owner = resolve(inner, scope)
             if isinstance(owner, External):
                 return External(f"{owner.name}.{attr}")
             context = getattr(owner, "context", None)
@@ -300,8 +217,3 @@ def _target(value: Value) -> Value:
             value = func
         else:
             return value
-
-
-def _known(name: str) -> bool:
-    root = name.partition(".")[0]
-    return root in _KNOWN_PACKAGES or (name == root and hasattr(builtins, root))

@@ -19,10 +19,10 @@ from pallas_static_grid.analysis.kernel_facts import (
     LaunchShape,
     ParameterFacts,
 )
+from pallas_static_grid.analysis.kernel_helpers import helper_reads
 from pallas_static_grid.analysis.kernel_reads import (
     FunctionNode,
     all_parameters,
-    helper_reads,
     look_up,
     reads_in,
 )
@@ -294,7 +294,9 @@ def _function_facts(
     names = set(keywords_of(partial))
     first = positionals + int(function.self_value is not None)
     method = function.self_value is not None
-    reads, unseen = helper_reads(module, node, function.scope)
+    given = [] if function.self_value is None else [function.self_value]
+    given += [] if partial is None else [*partial.args, *(value for _, value in partial.kwargs)]
+    reads, unseen = helper_reads(module, node, function.scope, given)
     partial_node = None if partial is None else partial.node
     refs = _refs(node, first, names)
     form: Form = "lambda" if isinstance(node, ast.Lambda) else "method" if method else "def"

@@ -161,7 +161,9 @@ def _check_reads(shape: LaunchShape) -> None:
             raise refused(
                 shape,
                 "kernel-not-guardable",
-                f"`{read.code.text}` names its axis by a variable",
+                f"`{read.code.text}` names its axis by a variable"
+                if read.code.text.endswith(")")
+                else f"`{read.code.text}` is kept to be called under another name",
                 line=read.line if kernel.place == "here" else None,
             )
 
