@@ -37,6 +37,9 @@ class Expressions(Displays):
         """Keep a function of the module for its canonical run."""
         if function.module is not self.module:
             return
+        if not self.frame.canonical:
+            made = self.frame.call if self.frame.call is not None else function.scope
+            self.instances.setdefault(function.node, []).append(made)
         known = self.closures.get(function.node)
         if known is None or self.frame.canonical:
             facts = tuple(fact for scope in _chain(self.scope) for fact in scope.facts)

@@ -186,7 +186,7 @@ class Functions(Recording):
         self, function: Function, bound: dict[str, Value], call: ast.AST | None
     ) -> None:
         """Note a call in sight of a function of this module."""
-        key = (self.frame.root, call if call is not None else function.node)
+        key = (self.frame.root, call if call is not None else next(self.counter))
         step = self.step(
             call if call is not None else function.node, f"`{function.name}` is called here"
         )

@@ -74,16 +74,22 @@ class Interpreter(Loops):
         self.run_start = self.statements
         scope = Scope(function.scope, node, function.qualname)
         scope.facts.extend(facts)
+        # One body with several closures (a decorator's wrapper): which calls what, only
+        # the calls in sight tell, and those were followed.
+        several = len({id(made) for made in self.instances.get(node, ())}) > 1
+        quiet = several and bool(self.contexts.get(node))
         frame = Frame(
             scope, function.module, node, canonical=True, root=node, moment=function.moment
         )
         self.frames.append(frame)
+        self.muted += quiet
         try:
             for name, value in bound.items():
                 self.bind(scope, name, value)
             self.body(node)
             self.touch_untouched()
         finally:
+            self.muted -= quiet
             self.frames.pop()
 
     def forget(self, root: ast.AST) -> None:

@@ -104,6 +104,8 @@ class Machine:
         self.run_id = 0
         self.mutations = 0
         self.muted = 0
+        # By function: what made it, where a call of the function around it did.
+        self.instances: dict[ast.AST, list[object]] = {}
         # A file whose functions' calls are collected (when this run serves the analysis of it).
         self.target: Path | None = None
         self.target_calls: list[tuple[str, Context]] = []

@@ -100,10 +100,11 @@ class Transformations(Classes):
         inner = func
         while isinstance(inner, Partial):
             inner = inner.func
-        if isinstance(inner, Transformed):
-            return Transformed("jit", func)
         if not isinstance(inner, Function):
-            return Transformed("jit", func)
+            step = self.step(where, "`jit` is applied here")
+            out = Transformed("jit", func, step=step, kwargs=tuple(kwargs.items()))
+            self.touch(out, where)
+            return out
         names = self.static_names(inner, kwargs)
         line = getattr(where, "lineno", 0)
         jit = Jit(names or frozenset(), names is not None, line, self.frame.module)
@@ -164,7 +165,8 @@ class Transformations(Classes):
 
     def touch_untouched(self) -> None:
         """Call what was transformed and not called in sight, as callers out of sight may."""
-        pending, self.untouched = self.untouched, []
+        # What was made last may call what was made before it.
+        pending, self.untouched = self.untouched[::-1], []
         for func in pending:
             if func.step is not None and id(func.step) not in self.touched:
                 self.call_out_of_sight(func)
@@ -187,7 +189,7 @@ class Transformations(Classes):
         """Which positional arguments a transformation traces."""
         options_ = dict(func.kwargs)
         every = set(range(count))
-        if func.kind in {"checkpoint", "trace", "pmap"}:
+        if func.kind in {"checkpoint", "trace", "pmap", "jit"}:
             for key in ("static_argnums", "static_broadcasted_argnums"):
                 if key in options_:
                     every -= {n % count for n in self.int_list(options_[key]) or [] if count}
