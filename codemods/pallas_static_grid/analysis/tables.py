@@ -270,6 +270,9 @@ FLOAT_FUNCTIONS = frozenset(
 # jnp, lax and jax functions whose results are no arrays; nothing is said of them.
 NO_ARRAY = frozenset(
     {
+        "np.ndenumerate",
+        "np.ndindex",
+        "np.random.randint",
         "jnp.dtype",
         "jnp.result_type",
         "jnp.promote_types",
@@ -652,6 +655,9 @@ PLAIN_WRAPPER_PREFIXES = (
     "plt.",
     "plsc.",
 )
+VARIADIC = frozenset({"min", "max", "math.gcd", "math.lcm"})
+"""Functions of numbers that take any number of them."""
+
 CHANGING_FUNCTIONS = frozenset(
     {
         "vars",

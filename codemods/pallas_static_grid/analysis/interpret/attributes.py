@@ -95,7 +95,7 @@ class Attributes(Subscripts):
             case Int():
                 if attr in {"bit_length", "bit_count"}:
                     return External("int.bit_length")
-                if attr in {"real", "numerator"}:
+                if attr in {"real", "numerator", "value"}:
                     return base
             case Dict(namespace=True):
                 found = dict(base.items).get(attr)

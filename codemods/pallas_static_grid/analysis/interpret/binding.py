@@ -103,9 +103,11 @@ def bind_call(
         else:
             bound[arg.arg] = Unknown(f"`{arg.arg}` is not given at a call in sight")
     if spec.vararg is not None:
-        bound[spec.vararg.arg] = (
-            Sequence(Unknown("one of the arguments")) if hidden else Tuple(tuple(rest))
-        )
+        bound[spec.vararg.arg] = Tuple(tuple(rest))
+        if hidden:
+            known = [starred.elem, *rest] if isinstance(starred, Sequence) else []
+            elem = run.join_values(known) if known else Unknown("one of the arguments")
+            bound[spec.vararg.arg] = Sequence(elem)
     if spec.kwarg is not None:
         bound[spec.kwarg.arg] = Dict(tuple(extra.items()), complete=not open_ended)
     if function.jit is not None:

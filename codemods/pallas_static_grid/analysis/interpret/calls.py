@@ -8,6 +8,7 @@ from dataclasses import replace
 from pallas_static_grid.analysis import tables
 from pallas_static_grid.analysis.interpret import library
 from pallas_static_grid.analysis.interpret.decorators import Decorators
+from pallas_static_grid.analysis.interpret.joins import join
 from pallas_static_grid.analysis.values import (
     Array,
     Class,
@@ -16,6 +17,7 @@ from pallas_static_grid.analysis.values import (
     External,
     Function,
     Instance,
+    Int,
     Launcher,
     Partial,
     Returning,
@@ -45,7 +47,7 @@ class Calls(Decorators):
             return updated
         func = self.eval(node.func)
         args: list[Value] = []
-        starred: Value | None = None
+        starred: Sequence | None = None
         hidden = False
         for arg in node.args:
             if isinstance(arg, ast.Starred):
@@ -54,16 +56,15 @@ class Calls(Decorators):
                     args.extend(value.items)
                 else:
                     hidden = True
-                    starred = (
-                        value
-                        if isinstance(value, Sequence)
-                        else Sequence(self.iterated(value, arg.value))
-                    )
+                    if not isinstance(value, Sequence):
+                        value = Sequence(self.iterated(value, arg.value))
+                    starred = value if starred is None else self.among(starred, value.elem)
             else:
                 value = self.eval(arg)
-                if hidden:
-                    continue
-                args.append(value)
+                if starred is not None:
+                    starred = self.among(starred, value)
+                else:
+                    args.append(value)
         kwargs: dict[str, Value] = {}
         double: Value | None = None
         for keyword in node.keywords:
@@ -77,6 +78,10 @@ class Calls(Decorators):
             else:
                 double = Dict((), complete=False)
         return self.call_value(func, args, kwargs, node, starred=starred, double_starred=double)
+
+    def among(self, hidden: Sequence, value: Value) -> Sequence:
+        """Arguments of unknown number, of which `value` is one or more."""
+        return Sequence(join(hidden.elem, value, self.fresh), trace=hidden.trace)
 
     def updated_array(self, node: ast.Call) -> Value | None:
         """`x.at[...].set(...)` and the like: an array as large as `x`."""
@@ -214,10 +219,27 @@ class Calls(Decorators):
         wrapped = self.wrap_external(name, args, kwargs, where)
         if wrapped is not None:
             return wrapped
-        result = library.call(self, name, args, kwargs, where)
+        given = args
+        if isinstance(starred, Sequence) and name in tables.VARIADIC:
+            given = [*args, self.one_of(starred.elem), self.one_of(starred.elem)]
+        result = library.call(self, name, given, kwargs, where)
         if result is not None:
-            return result
+            hides = starred is not None or double_starred is not None
+            return self.without_details(result, where) if hides else result
         if not tables.wraps_plainly(name):
             self.hand_out([*args, *kwargs.values()], name)
         reason = f"what `{self.segment(where)}` returns is out of sight"
         return Unknown(reason, trace=self.trace(where, reason))
+
+    def without_details(self, value: Value, where: ast.AST) -> Value:
+        """The result of a call with arguments out of sight: its kind, not its value."""
+        match value:
+            case Int():
+                return Int(self.fresh(self.segment(where), static=True), trace=value.trace)
+            case Array():
+                return replace(value, shape=None, elem=None, ratio=None, entries=None, dims_of=None)
+            case Tuple(items=items) if items and all(isinstance(item, Int) for item in items):
+                elem = Int(self.fresh(self.segment(where), static=True))
+                return Sequence(elem, trace=value.trace)
+            case _:
+                return value

@@ -106,6 +106,10 @@ class Operators(Elements):
             return Float(numpy, ratio, trace=self.trace(node, "the result is a float"))
         if isinstance(a, Tuple | Sequence) or isinstance(b, Tuple | Sequence):
             return self.sequence_binary(operator, a, b, node)
+        if isinstance(operator, ast.BitOr) and isinstance(a, Dict) and isinstance(b, Dict):
+            merged = {**dict(a.items), **dict(b.items)}
+            if a.complete and b.complete:
+                return Dict(tuple(merged.items()), cells=self.new_cells())
         return self.unknown_of(node, a, b)
 
     def int_binary(self, operator: ast.operator, a: Int, b: Int, node: ast.AST) -> Value:

@@ -70,6 +70,9 @@ class Statements(Calls):
         if isinstance(node.op, ast.Add) and before.cells and is_mutable(before):
             called_method(self, before, "extend", [by], {})
             return
+        if isinstance(node.op, ast.BitOr) and isinstance(before, Dict):
+            called_method(self, before, "update", [by], {})
+            return
         self.assign(node.target, self.binary(node.op, before, by, node), node)
 
     def assign(self, target: ast.expr, value: Value, node: ast.AST) -> None:

@@ -72,6 +72,8 @@ class Subscripts(Operators):
                 if found is not None:
                     return found
                 if found is None and base.rest is not None:
+                    if key is not None:
+                        return self.picked(base.rest)
                     return self.join_values([v for _, v in base.items] + [base.rest])
                 if found is None and base.items and base.complete and key is None:
                     return self.join_values([v for _, v in base.items])

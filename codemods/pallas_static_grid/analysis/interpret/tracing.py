@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pallas_static_grid.analysis.interpret.pytrees import flattened_fields, static_fields
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.symbolic import Atom
 from pallas_static_grid.analysis.values import (
@@ -83,12 +83,9 @@ def traced(run: Expressions, value: Value, ident: str, text: str, trace: Trace |
             )
             return replace(value, items=items_d, node=None, trace=trace)
         case Instance():
-            meta = static_fields(value.cls)
-            fields = tuple(
-                (k, v if k in meta else traced(run, v, f"{ident}.{k}", f"{text}.{k}", trace))
-                for k, v in value.fields
+            return replace(
+                value, fields=_traced_fields(run, value, ident, text, trace), trace=trace
             )
-            return replace(value, fields=fields, trace=trace)
         case Union():
             return Union(
                 tuple(
@@ -100,6 +97,23 @@ def traced(run: Expressions, value: Value, ident: str, text: str, trace: Trace |
             return Array(ident, text=text, trace=trace, tree=True)
         case _:
             return value
+
+
+def _traced_fields(
+    run: Expressions, value: Instance, ident: str, text: str, trace: Trace | None
+) -> tuple[tuple[str, Value], ...]:
+    """The fields of a pytree object: children are traced, the others stay what they are."""
+    meta = static_fields(value.cls)
+    children = flattened_fields(value.cls)
+    out: list[tuple[str, Value]] = []
+    for name, had in value.fields:
+        field = had
+        if children is not None and name not in children:
+            field = Unknown(f"`{text}.{name}` is no child of the pytree in sight", trace=trace)
+        elif name not in meta:
+            field = traced(run, had, f"{ident}.{name}", f"{text}.{name}", trace)
+        out.append((name, field))
+    return tuple(out)
 
 
 def refined(run: Expressions, value: Value, told: Value | None, ident: str, name: str) -> Value:
@@ -114,24 +128,6 @@ def refined(run: Expressions, value: Value, told: Value | None, ident: str, name
     if len(kinds) != 1:
         return value
     return traced(run, kinds[0], ident, name, value.trace)
-
-
-def static_fields(cls: Class) -> frozenset[str]:
-    """Fields that a registered pytree class keeps as Python values (`static=True`, metadata)."""
-    out: set[str] = set()
-    for statement in cls.node.body:
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            call = statement.value
-            if isinstance(call, ast.Call):
-                for keyword in call.keywords:
-                    text = ast.unparse(keyword.value)
-                    if (
-                        (keyword.arg == "static" and text == "True")
-                        or (keyword.arg == "pytree_node" and text == "False")
-                        or (keyword.arg == "metadata" and "static" in text)
-                    ):
-                        out.add(statement.target.id)
-    return frozenset(out)
 
 
 def generalize(run: Expressions, value: Value, ident: str, text: str) -> Value:
