@@ -259,14 +259,16 @@ class Classes(Functions):
             reason = f"`{attr}` goes through `{hook}` of `{base.cls.node.name}`"
             return Unknown(reason, trace=self.trace(node, reason, base))
         fields = dict(base.fields)
+        found = self.class_attribute(base.cls, attr)
+        if isinstance(found, Function) and _has_decorator(found.node, {"property"}):
+            return self.call_function(replace(found, self_value=base), [], {}, None)
         if attr in fields:
             value = fields[attr]
             if value.trace is None:
                 value = replace(value, trace=self.trace(node, f"field `{attr}`"))
             return value
-        found = self.class_attribute(base.cls, attr)
         if isinstance(found, Function):
-            if _has_decorator(found.node, {"property", "cached_property"}):
+            if _has_decorator(found.node, {"cached_property"}):
                 return self.call_function(replace(found, self_value=base), [], {}, None)
             if _has_decorator(found.node, {"staticmethod"}):
                 return found

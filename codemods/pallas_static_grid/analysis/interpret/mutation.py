@@ -153,6 +153,12 @@ def _differ(new: tuple[Value, ...], old: tuple[Value, ...]) -> bool:
     return any(a is not b for a, b in zip(new, old, strict=True))
 
 
+def _is_property(value: Value | None) -> bool:
+    if not isinstance(value, Function) or isinstance(value.node, ast.Lambda):
+        return False
+    return any(isinstance(d, ast.Name) and d.id == "property" for d in value.node.decorator_list)
+
+
 def set_attribute(
     run: Expressions, base: Value, attr: str | None, value: Value, node: ast.AST
 ) -> None:
@@ -166,7 +172,14 @@ def set_attribute(
         base.scope.names[attr] = value if old is None else join(old, value, run.fresh)
         run.mutations += 1
         return
+    if isinstance(base, Dict) and base.namespace:
+        mutate(run, base, lambda old: _renamed(run, old, attr, value))
+        return
     if not isinstance(base, Instance):
+        return
+    if attr is not None and _is_property(run.class_attribute(base.cls, attr)):
+        # A property: what its setter does to the object is not followed.
+        escape(run, base, "__setattr__")
         return
 
     def change(old: Value) -> Value:
@@ -179,6 +192,15 @@ def set_attribute(
         return replace(old, fields=tuple(fields.items()))
 
     mutate(run, base, change)
+
+
+def _renamed(run: Machine, old: Value, attr: str | None, value: Value) -> Value:
+    """A namespace of which one attribute, or any, is `value` now."""
+    if not isinstance(old, Dict):
+        return old
+    if attr is None:
+        return _opened(run, old, [value])
+    return replace(old, items=tuple({**dict(old.items), attr: value}.items()), node=None)
 
 
 def set_global(run: Expressions, key: Value, value: Value) -> None:

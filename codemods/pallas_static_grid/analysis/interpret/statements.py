@@ -141,6 +141,8 @@ class Statements(Calls):
         value: Value = function
         for decorator in reversed(node.decorator_list):
             value = self.decorate(decorator, value)
+        if any(_completes_property(decorator, node.name) for decorator in node.decorator_list):
+            return
         self.bind(self.scope, node.name, value)
         if value is not function and self.frame.canonical:
             self.call_decorated(function, value)
@@ -223,19 +225,42 @@ class Statements(Calls):
         self.narrow(node.test, True)
 
     def _stmt_With(self, node: ast.With | ast.AsyncWith) -> bool:
+        swallows = False
+        leave: list[Function] = []
         for item in node.items:
             value = self.eval(item.context_expr)
+            entered: Value = Unknown(
+                f"`{self.segment(item.context_expr)}` is entered", trace=value.trace
+            )
+            if isinstance(value, Instance):
+                enter = self.class_attribute(value.cls, "__enter__")
+                if isinstance(enter, Function):
+                    entered = self.call_value(replace(enter, self_value=value), [], {}, None)
+                exit_ = self.class_attribute(value.cls, "__exit__")
+                if isinstance(exit_, Function):
+                    leave.append(replace(exit_, self_value=value))
             if item.optional_vars is not None:
-                if not isinstance(value, Instance):
-                    value = Unknown(
-                        f"`{self.segment(item.context_expr)}` is entered", trace=value.trace
-                    )
-                self.assign(item.optional_vars, value, node)
+                self.assign(item.optional_vars, entered, node)
+            swallows = swallows or bool(leave) or self.suppresses(item.context_expr)
         # What the block proves may not hold after it: the context may swallow an error.
         facts = list(self.scope.facts)
+        before = dict(self.scope.names)
         reached = self.block(node.body)
         self.scope.facts = facts
-        return reached
+        if swallows:
+            self.scope.names = join_names(before, self.scope.names, self.fresh, missing_ok=True)
+            self.settle()
+        for method in reversed(leave):
+            self.call_value(method, [Const(None)] * 3, {}, None)
+        return reached or swallows
+
+    def suppresses(self, context: ast.expr) -> bool:
+        """Whether a context goes on after an error in its block."""
+        if not isinstance(context, ast.Call):
+            return False
+        name = context.func.attr if isinstance(context.func, ast.Attribute) else ""
+        name = context.func.id if isinstance(context.func, ast.Name) else name
+        return name in {"suppress", "raises", "warns", "assertRaises", "assertRaisesRegex"}
 
     _stmt_AsyncWith = _stmt_With
 
@@ -266,6 +291,16 @@ class Statements(Calls):
         return bool(ends) and final
 
     _stmt_TryStar = _stmt_Try
+
+
+def _completes_property(decorator: ast.expr, name: str) -> bool:
+    """`@name.setter`: the property of that name goes on being read as before."""
+    return (
+        isinstance(decorator, ast.Attribute)
+        and decorator.attr in {"setter", "deleter"}
+        and isinstance(decorator.value, ast.Name)
+        and decorator.value.id == name
+    )
 
 
 def _as_load(node: ast.expr) -> ast.expr:
