@@ -295,6 +295,10 @@ class TestWrapBody:
         ("if x: y = 2; launch(x)\n", "if x:\n    y = 2\n    new = 1\n    launch(x)\n"),
         ("@launch(x)\n@other\ndef f(): pass\n", "new = 1\n@launch(x)\n@other\ndef f(): pass\n"),
         ("with a:\n\ty = launch(x)\n", "with a:\n\tnew = 1\n\ty = launch(x)\n"),
+        ("y = launch(x) and x\n", "new = 1\ny = launch(x) and x\n"),
+        ("y = a if launch(x) else b\n", "new = 1\ny = a if launch(x) else b\n"),
+        ("y = a < launch(x) < b\n", "new = 1\ny = a < launch(x) < b\n"),
+        ("y = launch(x) + (x := 2)\n", "new = 1\ny = launch(x) + (x := 2)\n"),
     ],
 )
 def test_insert_before(before: str, after: str) -> None:
@@ -316,6 +320,14 @@ def test_insert_before(before: str, after: str) -> None:
         "if a:\n    pass\nelif launch(x):\n    pass\n",
         "f = lambda x: launch(x)\n",
         "y = [launch(x) for x in z]\n",
+        "y = x if x is None else launch(x)\n",
+        "y = launch(x) if x else x\n",
+        "y = x and launch(x)\n",
+        "y = a < b < launch(x)\n",
+        "assert x, launch(x)\n",
+        "with a as x, launch(x):\n    pass\n",
+        "match x:\n    case 1 if launch(x):\n        pass\n",
+        "y = [x := x + 1, launch(x)]\n",
     ],
 )
 def test_no_place_before_what_runs_again_or_only_sometimes(before: str) -> None:

@@ -216,24 +216,52 @@ def statement_around(module: ModuleContext, node: ast.AST) -> ast.stmt | None:
     """The statement before which something must stand that `node` is to read.
 
     None where no place exists: in the condition of a `while` or an `elif` (evaluated again, or
-    only sometimes), inside a lambda or a comprehension with names of its own, at a default.
+    only sometimes), in a part of an expression that may be skipped, after a name that the same
+    statement binds, inside a lambda or a comprehension with names of its own.
     """
     path = [*path_to(module.tree, node), node]
     statement: ast.stmt | None = None
     for above, below in pairwise(path):
-        if isinstance(above, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp):
-            return None
-        if isinstance(above, ast.GeneratorExp):
+        if _has_no_place(above, below):
             return None
         if isinstance(above, ast.stmt):
             statement = above
-            if isinstance(above, ast.While) and below is above.test:
-                return None
     if isinstance(node, ast.stmt):
         return node
     if isinstance(statement, ast.If) and _is_elif(module, statement):
         return None
+    if statement is not None and isinstance(node, ast.expr | ast.keyword | ast.arg):
+        return None if _binds_before(module, statement, module.span(node)[0]) else statement
     return statement
+
+
+def _has_no_place(above: ast.AST, below: ast.AST) -> bool:
+    """Whether `below` is evaluated in a scope of its own, again and again, or only sometimes."""
+    match above:
+        case ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            return True
+        case ast.While(test=first) | ast.match_case(guard=first):
+            return below is first
+        case ast.IfExp(test=first) | ast.BoolOp(values=[first, *_]):
+            return below is not first
+        case ast.Compare(comparators=[_, *later]):
+            return any(below is part for part in later)
+        case ast.Assert(msg=message):
+            return below is message
+        case ast.With(items=[_, *others]) | ast.AsyncWith(items=[_, *others]):
+            return any(below is item for item in others)
+        case _:
+            return False
+
+
+def _binds_before(module: ModuleContext, statement: ast.stmt, start: int) -> bool:
+    """Whether an assignment expression of a statement is evaluated before what is at `start`."""
+    return any(
+        isinstance(part, ast.NamedExpr) and module.span(part)[1] <= start
+        for child in ast.iter_child_nodes(statement)
+        if not isinstance(child, ast.stmt)
+        for part in ast.walk(child)
+    )
 
 
 def _is_elif(module: ModuleContext, statement: ast.If) -> bool:

@@ -81,8 +81,8 @@ def _statement(draft: Draft, span: Span) -> ast.stmt:
         raise refused(
             draft.shape,
             "not-supported",
-            "the launch stands where no statement can go before it (a lambda, a comprehension, "
-            "the condition of a loop)",
+            "the launch stands where no statement can go before it (a lambda, a comprehension, a "
+            "part that may be skipped, the condition of a loop)",
         )
     return statement
 
