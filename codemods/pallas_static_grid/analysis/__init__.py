@@ -34,6 +34,7 @@ def analyse(
             value,
             tuple(entry.value for entry in grid.entries),
             tuple(sites),
+            project,
         )
         out.append(with_blockers(with_bounds(facts, bounds)))
     return tuple(out)
@@ -65,7 +66,7 @@ def _launch(module: ModuleContext, site: LaunchSite, grid: Grid, node: ast.expr 
         api=api,
         function=site.function,
         function_line=getattr(site.function_node, "lineno", 1) or 1,
-        grid=" ".join(module.segment(node).split()) if node is not None else None,
+        grid=module.flat(node) if node is not None else None,
         grid_kind=grid.kind,
         verdict=grid.verdict,
         why=grid.why,

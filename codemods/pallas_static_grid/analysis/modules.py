@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tokenize
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,6 +60,13 @@ class ModuleContext:
         start, end = self.span(node)
         return self.text[start:end]
 
+    def flat(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg) -> str:
+        """The source text of a node on one line, without comments."""
+        text = self.segment(node)
+        if "#" in text and "\n" in text:
+            text = _without_comments(text)
+        return " ".join(text.split())
+
     def line_text(self, line: int) -> str:
         """The text of a line without its end and outer blanks."""
         start = self.offsets[line - 1]
@@ -84,3 +92,18 @@ def parse_module(
     return ModuleContext(
         path, text, tree, name, is_package, offsets, ascii_only=source.isascii(), file=file
     )
+
+
+def _without_comments(text: str) -> str:
+    """An expression without the comments between its parts."""
+    lines = [f"{line}\n" for line in _LINE_END.split(text)]
+    try:
+        # Brackets, so that line ends within are no ends of statements.
+        tokens = list(tokenize.generate_tokens(iter(["(\n", *lines, ")"]).__next__))
+    except (tokenize.TokenError, SyntaxError):
+        return text
+    for token in reversed(tokens):
+        if token.type == tokenize.COMMENT:
+            line, column = token.start[0] - 2, token.start[1]
+            lines[line] = lines[line][:column] + lines[line][column + len(token.string) :]
+    return "".join(lines)

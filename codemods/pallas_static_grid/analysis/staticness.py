@@ -213,7 +213,7 @@ def _segment_in(module: ModuleContext, node: ast.expr | None) -> str | None:
     """The text of a node, if it belongs to this module."""
     if node is None or node not in _nodes(module):
         return None
-    return " ".join(module.segment(node).split())
+    return module.flat(node)
 
 
 def _nodes(module: ModuleContext) -> set[ast.AST]:
@@ -260,7 +260,7 @@ def _step(module: ModuleContext, node: ast.AST, reason: str) -> Step:
 
 
 def _text(module: ModuleContext, node: ast.expr | None) -> str:
-    return " ".join(module.segment(node).split()) if node is not None else ""
+    return module.flat(node) if node is not None else ""
 
 
 __all__ = ["Dict", "Entry", "External", "Grid", "GridSpec", "judge_grid", "judge_value"]
