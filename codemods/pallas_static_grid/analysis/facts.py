@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pallas_static_grid.analysis.modules import ModuleContext
+from pallas_static_grid.analysis.project import Project
 from pallas_static_grid.analysis.values import LaunchSite, Value
 from pallas_static_grid.model import Launch
 
@@ -25,3 +26,5 @@ class LaunchFacts:
     grid: Value | None
     dims: tuple[Value, ...]
     siblings: tuple[LaunchSite, ...]
+    project: Project | None = None
+    """Where other users of what the launch uses are looked for."""

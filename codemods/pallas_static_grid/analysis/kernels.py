@@ -372,7 +372,7 @@ def _mentioned(node: FunctionNode) -> set[str]:
 
 
 def _uses(facts: LaunchFacts, function: Function, argument: ast.expr | None) -> int:
-    """How often the file names the kernel apart from this launch's argument."""
+    """How often the kernel is named apart from this launch's argument, here or elsewhere."""
     if isinstance(function.node, ast.Lambda):
         return _lambda_uses(facts, argument)
     name = function.node.name
@@ -385,10 +385,14 @@ def _uses(facts: LaunchFacts, function: Function, argument: ast.expr | None) -> 
         named = isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
         dotted = function.self_value is not None or within is None
         attribute = isinstance(node, ast.Attribute) and node.attr == name and dotted
-        count += named or attribute
+        by_string = isinstance(node, ast.Constant) and node.value == name
+        count += named or attribute or by_string
     if argument is None:
         # The launch is a decorator: the name stands for the launch, not for the kernel.
         return 0
+    file, project = facts.module.file, facts.project
+    if within is None and file is not None and project is not None:
+        count += project.used_elsewhere(file, name)
     return count + _bound_name_uses(facts, argument, name)
 
 

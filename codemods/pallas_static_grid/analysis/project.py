@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,6 +36,17 @@ def _package_above(folder: Path) -> Path | None:
     return None
 
 
+def _mentions_word(text: str, word: str) -> bool:
+    return word in text and re.search(rf"\b{re.escape(word)}\b", text) is not None
+
+
+_IMPORT = re.compile(r"^[ \t]*(?:from|import)\b(?:[^\n(]*\([^)]*\)|[^\n]*)", re.MULTILINE)
+
+
+def _imports(text: str, module: str) -> bool:
+    return module in text and any(_mentions_word(line, module) for line in _IMPORT.findall(text))
+
+
 class Project:
     """The files that may be read for evidence, parsed on demand and kept.
 
@@ -60,6 +72,7 @@ class Project:
         self._places: dict[tuple[str, Path | None], Path | None] = {}
         self._texts: dict[Path, str] = {}
         self._packages: dict[Path, tuple[Path, str]] = {}
+        self._importers: dict[Path, tuple[Path, ...]] = {}
 
     def package_of(self, path: Path) -> tuple[Path, str]:
         """The directory above the outermost package that holds `path`, and its dotted name."""
@@ -150,6 +163,19 @@ class Project:
         if folder not in self._packages_files:
             self._packages_files[folder] = tuple(sorted(folder.rglob("*.py")))
         return self._packages_files[folder]
+
+    def used_elsewhere(self, file: Path, name: str) -> bool:
+        """Whether another file of the package (or folder) may import `name` from `file`."""
+        file = file.resolve()
+        if file not in self._importers:
+            stem = file.parent.name if file.name == "__init__.py" else file.stem
+            around = self.package_files(file) or sorted(file.parent.glob("*.py"))
+            self._importers[file] = tuple(
+                path
+                for path in around
+                if path.resolve() != file and _imports(self.text_of(path), stem)
+            )
+        return any(_mentions_word(self.text_of(path), name) for path in self._importers[file])
 
     def text_of(self, path: Path) -> str:
         """The text of a file, not kept; "" where it cannot be read."""
