@@ -40,6 +40,7 @@ def place(draft: Draft, placement: Placement) -> None:
     at_launch = _statement(draft, draft.shape.call)
     blocks: dict[ast.stmt, list[str]] = {}
     if placement.counts:
+        _check_effects(draft)
         blocks.setdefault(_count_statement(draft, at_launch), []).append(
             "\n".join(placement.counts)
         )
@@ -52,6 +53,39 @@ def place(draft: Draft, placement: Placement) -> None:
         blocks.setdefault(first, []).append("\n".join(placement.pins))
     for statement, texts in blocks.items():
         _insert(draft, statement, texts)
+
+
+_CHANGING = frozenset(
+    {
+        "add", "append", "appendleft", "clear", "discard", "extend", "get_nowait", "insert", "next",
+        "input", "pop", "popitem", "popleft", "print", "put", "read", "readline", "remove", "send",
+        "setdefault", "update", "write", "__next__", "iter",
+    }
+)  # fmt: skip
+"""Calls that change something, by the last part of their name."""
+
+
+def _check_effects(draft: Draft) -> None:
+    """A count that changes something when it is evaluated must stay where it is."""
+    for axis in draft.dynamic:
+        if axis.code is None:
+            continue
+        for node in ast.walk(expression_at(draft.module, axis.code.span)):
+            name = ""
+            if isinstance(node, ast.Call):
+                called = node.func
+                name = (
+                    called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+                )
+            if name in _CHANGING or isinstance(node, ast.NamedExpr | ast.Await | ast.Yield):
+                what = f"`{name}(...)`" if name else "an assignment or a wait"
+                raise refused(
+                    draft.shape,
+                    "not-supported",
+                    f"the grid entry `{axis.code.text}` holds {what}, which changes something: it "
+                    "cannot be evaluated ahead of the launch",
+                    line=axis.line,
+                )
 
 
 def _insert(draft: Draft, statement: ast.stmt, texts: list[str]) -> None:
