@@ -334,3 +334,11 @@ def test_no_place_before_what_runs_again_or_only_sometimes(before: str) -> None:
     module = module_of(before)
     call = first(module, ast.Call)
     assert syntax.statement_around(module, call) is None
+
+
+def test_a_definition_may_stand_before_what_is_skipped() -> None:
+    module = module_of("def f(x):\n    return [spec(x) if x else None]\n")
+    call = first(module, ast.Call)
+    assert syntax.statement_around(module, call) is None
+    statement = syntax.statement_around(module, call, defines=True)
+    assert isinstance(statement, ast.Return)

@@ -212,8 +212,12 @@ def _uses(nodes: list[ast.AST], name: str) -> list[ast.Name]:
 # --- statements
 
 
-def statement_around(module: ModuleContext, node: ast.AST) -> ast.stmt | None:
+def statement_around(
+    module: ModuleContext, node: ast.AST, *, defines: bool = False
+) -> ast.stmt | None:
     """The statement before which something must stand that `node` is to read.
+
+    `defines`: it is a definition, which does no harm where `node` is skipped.
 
     None where no place exists: in the condition of a `while` or an `elif` (evaluated again, or
     only sometimes), in a part of an expression that may be skipped, after a name that the same
@@ -222,7 +226,7 @@ def statement_around(module: ModuleContext, node: ast.AST) -> ast.stmt | None:
     path = [*path_to(module.tree, node), node]
     statement: ast.stmt | None = None
     for above, below in pairwise(path):
-        if _has_no_place(above, below):
+        if _has_no_place(above, below) and not (defines and isinstance(above, _SKIPPING)):
             return None
         if isinstance(above, ast.stmt):
             statement = above
@@ -233,6 +237,9 @@ def statement_around(module: ModuleContext, node: ast.AST) -> ast.stmt | None:
     if statement is not None and isinstance(node, ast.expr | ast.keyword | ast.arg):
         return None if _binds_before(module, statement, module.span(node)[0]) else statement
     return statement
+
+
+_SKIPPING = (ast.IfExp, ast.BoolOp, ast.Compare, ast.Assert)
 
 
 def _has_no_place(above: ast.AST, below: ast.AST) -> bool:

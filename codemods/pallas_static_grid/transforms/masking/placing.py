@@ -108,9 +108,9 @@ def _needs_gap(draft: Draft, statement: ast.stmt) -> bool:
     return bool(above) and not above.endswith(":")
 
 
-def _statement(draft: Draft, span: Span) -> ast.stmt:
+def _statement(draft: Draft, span: Span, *, defines: bool = False) -> ast.stmt:
     node = expression_at(draft.module, span)
-    statement = statement_around(draft.module, node)
+    statement = statement_around(draft.module, node, defines=defines)
     if statement is None:
         raise refused(
             draft.shape,
@@ -129,7 +129,7 @@ def _count_statement(draft: Draft, at_launch: ast.stmt) -> ast.stmt:
 
 def _first_statement(draft: Draft, at_launch: ast.stmt, spans: tuple[Span, ...]) -> ast.stmt:
     """The first statement, in the innermost block around all of them, that needs the wrapper."""
-    statements = [at_launch, *(_statement(draft, span) for span in spans)]
+    statements = [at_launch, *(_statement(draft, span, defines=True) for span in spans)]
     paths = [[*path_to(draft.module.tree, s), s] for s in statements]
     depth = 0
     while all(len(p) > depth for p in paths) and len({id(p[depth]) for p in paths}) == 1:
