@@ -47,6 +47,11 @@ def _judged(run: Interpreter, site: LaunchSite) -> Grid:
         line = site.node.lineno
         step = Step(site.module.path, line, site.module.line_text(line), reason)
         return Grid("opaque", "unknown", (step,), ())
+    if value is None and site.api in {"wrapper", "subscript"}:
+        reason = "what this call hands on as the grid is out of sight"
+        line = site.node.lineno
+        step = Step(site.module.path, line, site.module.line_text(line), reason)
+        return Grid("opaque", "unknown", (step,), ())
     if value is None and site.hidden:
         reason = "arguments of this launch come from out of sight (`**`)"
         line = site.node.lineno

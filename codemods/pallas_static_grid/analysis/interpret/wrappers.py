@@ -84,7 +84,7 @@ class Wrappers(Patterns):
             step = next(
                 (
                     (entry.call, entry.caller)
-                    for entry in entries
+                    for entry in reversed(entries)
                     if entry.callee in owners and not (found and entry.call is found[0])
                 ),
                 None,
@@ -121,7 +121,7 @@ class Wrappers(Patterns):
             args[key] = Arg(
                 arg.value, source, call if source is not None else arg.holder, arg.keyword
             )
-        if caller.canonical or site.function_node is None:
+        if caller.canonical or not site.args:
             site.function = caller.scope.qualname
             site.function_node = caller.root
             site.scope = caller.scope.snapshot()
