@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from pallas_static_grid.source import Source, decode
 
 _LIMIT = 300.0
 """Seconds after which a file is given up; files take milliseconds."""
+_LARGE = 100_000
+"""Characters from which a file's syntax tree is let go of at once."""
 _WORTH_A_PROCESS = 500_000
 """Bytes of candidates from which a second process pays."""
 
@@ -80,7 +83,13 @@ def examine_alone(
 def examine_candidate(candidate: Candidate, options: Options, project: Project) -> FileReport:
     """The report on a discovered file."""
     source = source_of(candidate)
-    return source if isinstance(source, Failed) else examine(source, options, project)
+    if isinstance(source, Failed):
+        return source
+    report = examine(source, options, project)
+    if len(source.text) > _LARGE:
+        # Syntax trees and what was made of them hold each other: let go of large ones at once.
+        gc.collect()
+    return report
 
 
 def source_of(candidate: Candidate) -> Source | Failed:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pallas_static_grid.analysis.modules import ModuleContext, parse_module
 
-MAX_CHARACTERS = 1_000_000
+MAX_CHARACTERS = 200_000
 """How much text parsed files may have that are kept; the one used longest ago goes first."""
 
 Reader = Callable[[Path], "str | None"]
