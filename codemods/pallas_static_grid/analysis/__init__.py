@@ -13,7 +13,7 @@ from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.project import Project
 from pallas_static_grid.analysis.staticness import Grid, judge_grid
 from pallas_static_grid.analysis.values import LaunchSite
-from pallas_static_grid.model import Api, Dim, Launch, Step, UserBound
+from pallas_static_grid.model import Dim, Launch, Step, UserBound
 
 
 def analyse(
@@ -62,13 +62,12 @@ def _judged(run: Interpreter, site: LaunchSite) -> Grid:
 
 def _launch(module: ModuleContext, site: LaunchSite, grid: Grid, node: ast.expr | None) -> Launch:
     call = site.node
-    api: Api = site.api  # type: ignore[assignment]
     return Launch(
         path=module.path,
         line=call.lineno,
         column=module.column(call),
         end_line=call.end_lineno or call.lineno,
-        api=api,
+        api=site.api,
         function=site.function,
         function_line=getattr(site.function_node, "lineno", 1) or 1,
         grid=module.flat(node) if node is not None else None,

@@ -10,11 +10,8 @@ from pallas_static_grid.analysis.values import (
     Array,
     Class,
     Const,
-    Dict,
-    External,
     Float,
     Function,
-    GridSpec,
     Int,
     Partial,
     Sequence,
@@ -261,6 +258,3 @@ def _step(module: ModuleContext, node: ast.AST, reason: str) -> Step:
 
 def _text(module: ModuleContext, node: ast.expr | None) -> str:
     return module.flat(node) if node is not None else ""
-
-
-__all__ = ["Dict", "Entry", "External", "Grid", "GridSpec", "judge_grid", "judge_value"]

@@ -6,6 +6,8 @@ Names are canonical: `jnp`, `np`, `lax`, `pl`, `pltpu`, `plgpu` stand for the pu
 
 from __future__ import annotations
 
+from pallas_static_grid.model import Api
+
 # Public modules and their canonical short names; longest match wins.
 ALIASES: dict[str, str] = {
     "jax.numpy": "jnp",
@@ -94,7 +96,7 @@ JAX_IN_SIGHT = (
     "jax.experimental.jax2tf.",
 )
 
-LAUNCH_FUNCTIONS: dict[str, str] = {
+LAUNCH_FUNCTIONS: dict[str, Api] = {
     "pl.pallas_call": "pallas_call",
     "pl.kernel": "kernel",
     "plgpu.kernel": "kernel",
@@ -178,23 +180,6 @@ TRANSPARENT = frozenset(
     }
 )
 
-# Control flow: which positional arguments are bodies called with traced values.
-CONTROL_FLOW: dict[str, tuple[int, ...]] = {
-    "lax.scan": (0,),
-    "lax.fori_loop": (2,),
-    "lax.while_loop": (0, 1),
-    "lax.cond": (1, 2),
-    "lax.map": (0,),
-    "lax.associative_scan": (0,),
-    "lax.switch": (),
-    "lax.platform_dependent": (),
-    "jax.tree.map": (0,),
-    "jax.tree_util.tree_map": (0,),
-    "jax.tree_map": (0,),
-    "pl.loop": (),
-    "jnp.vectorize": (0,),
-    "jax.pure_callback": (),
-}
 
 # Python ints whatever they are applied to.
 INT_FUNCTIONS = frozenset(
@@ -463,7 +448,6 @@ BINARY: dict[str, str] = {
 }
 # The end of a chain that depends on no data: arrays made from Python ints.
 BY_ACCIDENT = "even where its arguments are Python ints"
-ARRAY_INT_ATTRIBUTES = frozenset({"size", "ndim", "itemsize", "nbytes"})
 # Attributes that are Python ints on whatever has them.
 INT_ATTRIBUTES = frozenset(
     {

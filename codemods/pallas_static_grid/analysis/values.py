@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from pallas_static_grid.analysis.symbolic import Sym
-from pallas_static_grid.model import Step
+from pallas_static_grid.model import Api, Step
 
 if TYPE_CHECKING:
     from pallas_static_grid.analysis.modules import ModuleContext
@@ -335,8 +335,7 @@ class LaunchSite:
 
     node: ast.Call
     module: ModuleContext
-    api: str
-    """One of model.Api."""
+    api: Api
     function: str
     function_node: ast.AST | None
     scope: Scope
@@ -349,7 +348,6 @@ class LaunchSite:
     """Where the launch is differentiated through, with no custom rule in between."""
     wrapper: Function | None = None
     """For api "wrapper": the function that hands the grid on."""
-    dims_seen: list[tuple[Value, ...]] = field(default_factory=list)
     hidden: bool = False
     """Arguments may come by `*` or `**` from out of sight."""
 

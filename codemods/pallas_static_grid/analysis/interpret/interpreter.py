@@ -99,7 +99,6 @@ class Interpreter(Loops):
                 del contexts[key]
         for site in self.sites.values():
             if site.function_node is root:
-                site.dims_seen.clear()
                 site.calls.clear()
 
     def module_scope(self, module: ModuleContext) -> Scope:

@@ -193,9 +193,7 @@ def _mergeable(a: Value, b: Value) -> bool:
             return False
 
 
-def join_names(
-    a: dict[str, Value], b: dict[str, Value], fresh: Fresh, *, missing_ok: bool = False
-) -> dict[str, Value]:
+def join_names(a: dict[str, Value], b: dict[str, Value], fresh: Fresh) -> dict[str, Value]:
     """The bindings after two paths meet; a name bound on one path only keeps that value.
 
     (Reading it on the other path would be an error at run time.)
@@ -324,10 +322,3 @@ def identity(value: Value) -> object:
             return ("instance", id(value.cls.node), fields)
         case _:
             return ("value", id(value))
-
-
-def is_literal(sym: Sym) -> bool:
-    """Whether no atom is in `sym`."""
-    return not isinstance(sym, Atom) and (
-        not isinstance(sym, Op) or all(is_literal(a) for a in sym.args)
-    )

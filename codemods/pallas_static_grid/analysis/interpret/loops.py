@@ -55,9 +55,7 @@ class Loops(Statements):
                 changed = [k for k in after if k in before and after[k] is not before[k]]
                 start = {**before, **{k: widen(before[k], after[k], self.fresh) for k in changed}}
         self.frame.loop_exits = saved
-        self.scope.names = (
-            after if at_least_once else join_names(start, after, self.fresh, missing_ok=True)
-        )
+        self.scope.names = after if at_least_once else join_names(start, after, self.fresh)
         self.scope.facts = facts
         self.settle()
         return self.block(orelse) if orelse else True

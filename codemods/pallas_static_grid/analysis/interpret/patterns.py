@@ -47,7 +47,7 @@ class Patterns(Narrowing):
             return False
         self.scope.names = ends[0]
         for other in ends[1:]:
-            self.scope.names = join_names(self.scope.names, other, self.fresh, missing_ok=True)
+            self.scope.names = join_names(self.scope.names, other, self.fresh)
         self.scope.facts = facts
         self.settle()
         return True

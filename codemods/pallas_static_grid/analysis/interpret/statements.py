@@ -248,7 +248,7 @@ class Statements(Calls):
         reached = self.block(node.body)
         self.scope.facts = facts
         if swallows:
-            self.scope.names = join_names(before, self.scope.names, self.fresh, missing_ok=True)
+            self.scope.names = join_names(before, self.scope.names, self.fresh)
             self.settle()
         for method in reversed(leave):
             self.call_value(method, [Const(None)] * 3, {}, None)
@@ -274,7 +274,7 @@ class Statements(Calls):
         after = self.scope.names
         if reached:
             ends.append(after)
-        middle = join_names(before, after, self.fresh, missing_ok=True)
+        middle = join_names(before, after, self.fresh)
         for handler in node.handlers:
             self.scope.names = dict(middle)
             self.scope.facts = list(facts)
@@ -285,7 +285,7 @@ class Statements(Calls):
         if ends:
             self.scope.names = ends[0]
             for other in ends[1:]:
-                self.scope.names = join_names(self.scope.names, other, self.fresh, missing_ok=True)
+                self.scope.names = join_names(self.scope.names, other, self.fresh)
             self.settle()
         final = self.block(node.finalbody) if node.finalbody else True
         return bool(ends) and final
