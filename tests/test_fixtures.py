@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import shutil
 import subprocess
 import sys
 import tokenize
@@ -11,7 +10,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tool import launches_of, run_tool
+from fixture_tool import apply, copied, refusals
+from pallas_static_grid.catalogue import REFUSALS
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 CASES = sorted(path.parent for path in FIXTURES.glob("*/*/before.py"))
@@ -20,19 +20,6 @@ REWRITTEN = [case for case in CASES if (case / "after.py").exists()]
 
 def name_of(case: Path) -> str:
     return case.relative_to(FIXTURES).as_posix()
-
-
-def arguments_of(case: Path) -> list[str]:
-    listed = case / "arguments.txt"
-    return listed.read_text().splitlines() if listed.exists() else []
-
-
-def copied(case: Path, workspace: Path) -> Path:
-    """`before.py` and the modules it imports, in the workspace."""
-    for file in case.glob("*.py"):
-        if file.name not in ("after.py", "case.py"):
-            shutil.copy(file, workspace)
-    return workspace / "before.py"
 
 
 def comments(text: str) -> Counter[str]:
@@ -57,36 +44,38 @@ def refused(case: Path) -> list[tuple[int, str, int]]:
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_output_is_exact_and_stable(case: Path, workspace: Path) -> None:
-    arguments = arguments_of(case)
     file = copied(case, workspace)
     before = file.read_bytes()
     expected = case / "after.py"
     wanted = expected.read_bytes() if expected.exists() else before
 
-    outcome = run_tool("apply", *arguments, file.name)
+    outcome = apply(case, file)
     assert outcome.exit_code in (0, 1), outcome.stderr
     assert file.read_bytes().decode() == wanted.decode()
     compile(wanted, str(file), "exec")
 
-    again = run_tool("apply", *arguments, file.name)
+    again = apply(case, file)
     assert again.exit_code == outcome.exit_code
     assert file.read_bytes() == wanted
 
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_refusals_are_the_listed_ones(case: Path, workspace: Path) -> None:
-    launches = launches_of(copied(case, workspace), *arguments_of(case))
+    launches = refusals(case, copied(case, workspace))
     found = [
         (launch["line"], launch["refusal"]["code"], launch["refusal"]["line"])
         for launch in launches
-        if launch["refusal"] is not None
     ]
     assert found == refused(case)
     for launch in launches:
-        if launch["refusal"] is not None:
-            assert launch["plans"] == []
-            assert launch["refusal"]["reason"]
-            assert launch["refusal"]["hint"]
+        assert launch["plans"] == []
+        assert launch["refusal"]["reason"]
+        assert launch["refusal"]["hint"]
+
+
+def test_every_refusal_code_has_a_fixture() -> None:
+    shown = {code for case in CASES for _, code, _ in refused(case)}
+    assert shown == set(REFUSALS)
 
 
 @pytest.mark.parametrize("case", REWRITTEN, ids=name_of)

@@ -23,9 +23,9 @@ class Outcome:
     stderr: str
 
 
-def run_tool(*arguments: str) -> Outcome:
+def run_tool(*arguments: str, typed: str = "") -> Outcome:
     """`pallas-static-grid ARGUMENTS`; an exception is not an exit code, so it is raised."""
-    result = CliRunner().invoke(main, list(arguments))
+    result = CliRunner().invoke(main, list(arguments), input=typed)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Outcome(result.exit_code, result.stdout, result.stderr)

@@ -9,42 +9,34 @@ has a `case.py`, and the rest has to be read.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
 
-from tool import launches_of, run_tool
+from fixture_tool import apply, copied, refusals
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
-OURS = ("after.py", "case.py")
 
 
 def update(case: Path) -> list[str]:
     """The names of the files that changed."""
-    listed = case / "arguments.txt"
-    arguments = listed.read_text().splitlines() if listed.exists() else []
     start = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
-        for file in case.glob("*.py"):
-            if file.name not in OURS:
-                shutil.copy(file, folder)
+        file = copied(case, Path(folder))
         os.chdir(folder)
         try:
-            file = Path("before.py")
-            refusals = [
-                f"{launch['line']} {launch['refusal']['code']} {launch['refusal']['line']}\n"
-                for launch in launches_of(file, *arguments)
-                if launch["refusal"] is not None
-            ]
             before = file.read_bytes()
-            run_tool("apply", *arguments, file.name)
+            lines = [
+                f"{launch['line']} {launch['refusal']['code']} {launch['refusal']['line']}\n"
+                for launch in refusals(case, file)
+            ]
+            apply(case, file)
             after = file.read_bytes()
         finally:
             os.chdir(start)
     written = [
         _write(case / "after.py", after if after != before else b""),
-        _write(case / "refused.txt", "".join(refusals).encode()),
+        _write(case / "refused.txt", "".join(lines).encode()),
     ]
     return [name for name in written if name is not None]
 
