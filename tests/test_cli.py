@@ -281,6 +281,15 @@ def test_patch_and_output_files(workspace: Path) -> None:
     assert run_tool("diff", "--output", "no/where.txt").exit_code == 2
 
 
+@pytest.mark.parametrize("flag", ["--patch", "--output"])
+def test_a_path_behind_patch_or_output_is_not_overwritten(workspace: Path, flag: str) -> None:
+    put({"f.py": KINDS["review"]})
+    outcome = run_tool("diff", flag, "f.py")
+    assert outcome.exit_code == 2
+    assert f"{flag} names the file to write, and f.py is a Python file" in outcome.stderr
+    assert Path("f.py").read_text() == KINDS["review"]
+
+
 def test_mails_for_git_am(workspace: Path) -> None:
     repository = Repository(workspace)
     both = k.module(k.review(), k.safe())

@@ -156,12 +156,14 @@ REFUSALS: Mapping[str, RefusalCode] = _by_code(
         ),
         RefusalCode(
             "dynamic-alias-keys",
-            "The alias keys are built at run time",
+            "The operand that an alias key means cannot be told",
             "`input_output_aliases` counts flattened operands. Adding the live count as an operand "
-            "shifts the keys, and these keys are computed rather than written down, so a correct "
-            "shift cannot be shown. A missed shift between arrays of equal shape is silent.",
-            "Write the keys as int literals, or let the launch carry the count in an operand that "
-            "it already has.",
+            "shifts the keys, and a dead step hands the aliased block on. These keys are computed "
+            "out of sight, or the operands before the aliased one may be any number of arrays, so "
+            "neither can be shown to be right. A missed shift between arrays of equal shape is "
+            "silent.",
+            "Write the keys as int literals, annotate operands that are pytrees (a NamedTuple of "
+            "arrays), or let the launch carry the count in an operand that it already has.",
         ),
         RefusalCode(
             "shared-definition",

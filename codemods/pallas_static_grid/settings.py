@@ -80,8 +80,8 @@ def merge(flags: Flags, cwd: Path, formats: tuple[str, ...]) -> Settings:
         cwd=cwd,
         paths=tuple(path for path in flags.paths if path != STDIN),
         format=chosen,
-        output=flags.output or config.text("output"),
-        patch=flags.patch or config.text("patch"),
+        output=_written("--output", flags.output or config.text("output")),
+        patch=_written("--patch", flags.patch or config.text("patch")),
         color=flags.color if flags.color is not None else _color(config),
         quiet=flags.quiet or config.flag("quiet"),
         verbose=flags.verbose or config.flag("verbose"),
@@ -91,6 +91,13 @@ def merge(flags: Flags, cwd: Path, formats: tuple[str, ...]) -> Settings:
         exit_zero=flags.exit_zero or config.flag("exit-zero"),
         fail_on_unknown=(flags.fail_on or config.text("fail-on")) == "unknown",
     )
+
+
+def _written(flag: str, name: str | None) -> str | None:
+    """A file to write to; a Python file is a PATH that slipped in behind the flag."""
+    if name is not None and Path(name).suffix in {".py", ".pyi"}:
+        raise ConfigError(f"{flag} names the file to write, and {name} is a Python file")
+    return name
 
 
 def _options(flags: Flags, config: Config, cwd: Path) -> Options:

@@ -232,6 +232,8 @@ class OutputFacts:
     spec: SpecFacts | None
     aliases: int | None
     """The operand (index in the call) whose buffer it takes over; -1 if that is not known."""
+    alias_assumed: bool = False
+    """Another operand could be meant, but none that has this output's windows."""
     spec_code: Code | None = None
     """The spec as `out_specs` names it."""
     shape_key: tuple[object, ...] | None = None
@@ -252,8 +254,8 @@ class AliasKey:
     """A key of `input_output_aliases`."""
 
     code: Code
-    value: int | None
-    """What it is, where that is known."""
+    values: frozenset[int]
+    """What it may be; empty where that is not known."""
     output: int | None
     literal: bool = True
 

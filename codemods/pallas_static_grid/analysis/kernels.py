@@ -26,9 +26,9 @@ from pallas_static_grid.analysis.kernel_reads import (
     look_up,
     reads_in,
 )
+from pallas_static_grid.analysis.launch_aliases import alias_keys
 from pallas_static_grid.analysis.launch_axes import axes_of, count_operands, grid_display
 from pallas_static_grid.analysis.launch_operands import (
-    alias_keys,
     call_facts,
     operands_of,
     prefetch_count,

@@ -1,19 +1,20 @@
-"""The operands of a launch: how they reach it, what they flatten to, and the keys of aliases."""
+"""The operands of a launch: how they reach it, and what they flatten to."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pallas_static_grid.analysis.facts import LaunchFacts
 from pallas_static_grid.analysis.kernel_facts import (
-    AliasKey,
     CallFacts,
     Code,
     OperandFacts,
     SpecFacts,
 )
 from pallas_static_grid.analysis.launch_specs import alternatives
+from pallas_static_grid.analysis.launch_trees import taken_apart
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.symbolic import Num
 from pallas_static_grid.analysis.values import (
@@ -75,7 +76,9 @@ def operands_of(facts: LaunchFacts, rank: int) -> tuple[tuple[OperandFacts, ...]
     out: list[OperandFacts] = []
     for index, arg in enumerate(call.args):
         found = () if index < prefetched or specs is None else specs[index - prefetched]
-        out.append(_operand(facts, call, index, arg, index < prefetched, found))
+        torn = not found and _is_tree(arg.value) and taken_apart(site, index, rank)
+        operand = _operand(facts, call, index, arg, index < prefetched, found)
+        out.append(replace(operand, leaves=None, leaf_counts=None) if torn else operand)
     return tuple(out), complete and alike and (specs is not None or prefetched == len(call.args))
 
 
@@ -113,6 +116,10 @@ def _items(value: Value) -> tuple[Value, ...] | None:
 
 def _is_none(value: Value) -> bool:
     return isinstance(value, Const) and value.value is None
+
+
+def _is_tree(value: Value) -> bool:
+    return any(isinstance(option, Array) and option.tree for option in options(value))
 
 
 def _operand(
@@ -229,93 +236,3 @@ def _reassigned(facts: LaunchFacts, text: str | None, call: OperandCall) -> bool
         and first <= n.lineno <= last
         for n in ast.walk(where)
     )
-
-
-def alias_keys(site: LaunchSite) -> tuple[AliasKey, ...] | None:
-    """The keys of `input_output_aliases`, or None where they are not written down in sight."""
-    arg = site.args.get("input_output_aliases")
-    if arg is None or _is_none(arg.value):
-        return ()
-    node = arg.node
-    if node is None:
-        return None
-    displays = _displays(site, node)
-    if displays is None:
-        return None
-    found: list[AliasKey] = []
-    for display in displays:
-        for key, value in zip(display.keys, display.values, strict=True):
-            if key is None:
-                return None
-            found.append(_alias_key(site, key, value))
-    return tuple(found)
-
-
-def _displays(site: LaunchSite, node: ast.expr) -> list[ast.Dict] | None:
-    """The dict displays that an expression may be: literally, by condition, by a local name."""
-    if isinstance(node, ast.Dict):
-        return [node]
-    if isinstance(node, ast.IfExp):
-        both = [_displays(site, node.body), _displays(site, node.orelse)]
-        return None if None in both else [d for part in both if part for d in part]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
-        return [] if not node.args and not node.keywords else None
-    if not isinstance(node, ast.Name) or site.function_node is None:
-        return None
-    values: list[ast.expr] = []
-    reads = 0
-    for inner in ast.walk(site.function_node):
-        if isinstance(inner, ast.Assign) and _targets(inner, node.id):
-            values.append(inner.value)
-        elif isinstance(inner, ast.AnnAssign) and inner.value is not None:
-            if isinstance(inner.target, ast.Name) and inner.target.id == node.id:
-                values.append(inner.value)
-        elif isinstance(inner, ast.Name) and inner.id == node.id:
-            reads += isinstance(inner.ctx, ast.Load)
-            if isinstance(inner.ctx, ast.Del):
-                return None
-    stores = sum(
-        isinstance(n, ast.Name) and n.id == node.id and isinstance(n.ctx, ast.Store)
-        for n in ast.walk(site.function_node)
-    )
-    if reads != 1 or stores != len(values) or not values:
-        return None
-    found: list[ast.Dict] = []
-    for value in values:
-        if isinstance(value, ast.Name):
-            return None
-        part = _displays(site, value)
-        if part is None:
-            return None
-        found += part
-    return found
-
-
-def _targets(node: ast.Assign, name: str) -> bool:
-    return len(node.targets) == 1 and any(
-        isinstance(t, ast.Name) and t.id == name for t in node.targets
-    )
-
-
-def _alias_key(site: LaunchSite, key: ast.expr, value: ast.expr) -> AliasKey:
-    module = site.module
-    code = Code(Span(*module.span(key)), module.segment(key))
-    output = value.value if isinstance(value, ast.Constant) else None
-    output = output if isinstance(output, int) and not isinstance(output, bool) else None
-    number = key.value if isinstance(key, ast.Constant) else _known_key(site, output)
-    if not isinstance(number, int) or isinstance(number, bool):
-        number = None
-    return AliasKey(code, number, output, literal=isinstance(key, ast.Constant))
-
-
-def _known_key(site: LaunchSite, output: int | None) -> int | None:
-    """The key of an output, as the evaluation of the argument found it."""
-    keys = {
-        key
-        for option in options(site.args["input_output_aliases"].value)
-        if isinstance(option, Dict)
-        for key, value in option.items
-        if isinstance(value, Int) and value.expr == Num(output if output is not None else -1)
-    }
-    only = keys.pop() if len(keys) == 1 else None
-    return only if isinstance(only, int) else None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from pallas_static_grid.analysis.facts import LaunchFacts
-from pallas_static_grid.analysis.kernel_facts import Code, OperandFacts, OutputFacts, SpecFacts
-from pallas_static_grid.analysis.launch_operands import alias_keys, element_code, shape_key
+from pallas_static_grid.analysis.kernel_facts import Code, OperandFacts, OutputFacts
+from pallas_static_grid.analysis.launch_aliases import operands_taken_over
+from pallas_static_grid.analysis.launch_operands import element_code, shape_key
 from pallas_static_grid.analysis.launch_specs import spec_facts
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.values import (
@@ -35,7 +36,7 @@ def outputs_of(
     if specs is None:
         return None
     found = tuple(None if spec is None else spec_facts(facts, spec, rank) for spec in specs)
-    aliased = _aliased(facts, operands, found)
+    aliased = operands_taken_over(facts.site, operands, found)
     if aliased is None:
         return None
     nodes = _nodes(shape, len(shapes))
@@ -43,7 +44,8 @@ def outputs_of(
         OutputFacts(
             index,
             spec,
-            aliased.get(index),
+            aliased[index][0] if index in aliased else None,
+            index in aliased and aliased[index][1],
             element_code(facts, "out_specs", index),
             _shape_key(value),
             _extents(facts.module, value, node),
@@ -73,54 +75,6 @@ def _specs(facts: LaunchFacts, count: int) -> tuple[Value | None, ...] | None:
     if len(found) == 1:
         return found[0].items if len(found[0].items) == count else None
     return (arg.value,) if count == 1 else None
-
-
-def _aliased(
-    facts: LaunchFacts,
-    operands: tuple[OperandFacts, ...],
-    specs: tuple[SpecFacts | None, ...],
-) -> dict[int, int] | None:
-    """Output -> operand, over flattened operands as the keys count them."""
-    keys = alias_keys(facts.site)
-    if keys is None:
-        return None
-    out: dict[int, int] = {}
-    for key in keys:
-        if key.output is None:
-            return None
-        rank = _rank(specs[key.output]) if key.output < len(specs) else None
-        operand = None if key.value is None else _at_leaf(key.value, operands, rank)
-        out[key.output] = -1 if operand is None else operand
-    return out
-
-
-def _at_leaf(key: int, operands: tuple[OperandFacts, ...], rank: int | None) -> int | None:
-    """The operand whose leaf number `key` is.
-
-    Operands that may be None shift the leaves behind them; of the operands that the key may mean,
-    only those count that have as many dimensions as the output (`rank`): others would be refused.
-    """
-    positions = {0}
-    found: list[OperandFacts] = []
-    for operand in operands:
-        if operand.leaf_counts is None:
-            return None
-        if any(p <= key < p + n for p in positions for n in operand.leaf_counts):
-            found.append(operand)
-        positions = {p + n for p in positions for n in operand.leaf_counts}
-    fitting = [o for o in found if rank is None or _rank(o.spec) in (None, rank)]
-    if len(fitting) != 1 or max(fitting[0].leaf_counts or (0,)) != 1:
-        return None
-    return fitting[0].index
-
-
-def _rank(spec: SpecFacts | None) -> int | None:
-    """How many dimensions a spec's array has."""
-    index_map = None if spec is None else spec.index_map
-    if spec is not None and spec.block is not None:
-        return len(spec.block)
-    components = None if index_map is None else index_map.components
-    return None if components is None else len(components)
 
 
 def _shape_key(value: Value) -> tuple[object, ...] | None:

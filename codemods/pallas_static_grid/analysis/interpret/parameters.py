@@ -188,6 +188,9 @@ def _judge_one(
                     kept = generalize(run, kept, ident, name)
                     out = Union((replace(kept, trace=out.trace), out), trace=out.trace)
             return out
+        if jit is function.jit and _is_none(value) and not name.startswith("_"):
+            told = from_annotation(run, arg.annotation, name, ident, function)
+            return _or_given(run, function, jit, name, value, told)
         return value
     if value is not None and not _has_unknown(value):
         return value
@@ -215,6 +218,28 @@ def _judge_one(
         if isinstance(kind, Const):
             return Unknown(reason, trace=def_trace(function, reason), ident=ident)
     return Unknown(reason, trace=def_trace(function, reason), ident=ident)
+
+
+def _is_none(value: Value) -> bool:
+    return isinstance(value, Const) and value.value is None
+
+
+def _or_given(
+    run: Expressions,
+    function: Function,
+    jit: Jit,
+    name: str,
+    none: Value,
+    told: Value | None,
+) -> Value:
+    """An optional array that no call in sight passes: whoever calls from elsewhere may."""
+    if told is None or not any(_is_none(option) for option in options(told)):
+        return none
+    out = none
+    for option in options(told):
+        if isinstance(option, Array):
+            out = join(out, jitted_parameter(run, function, jit, name, option), run.fresh)
+    return out
 
 
 def _has_unknown(value: Value) -> bool:

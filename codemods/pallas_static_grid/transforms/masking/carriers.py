@@ -135,8 +135,8 @@ def _spec_text(draft: Draft, form: CarrierForm, at: ast.AST) -> str:
 def _shift_aliases(draft: Draft, more: int) -> None:
     """Every key counts the new operands too: they stand before all others."""
     for key in draft.shape.alias_keys or ():
-        known = key.value if key.literal else None
-        text = str(known + more) if known is not None else _plus(key.code.text, more)
+        known = sorted(key.values) if key.literal else ()
+        text = str(known[0] + more) if known else _plus(key.code.text, more)
         draft.add([Edit(key.code.span, text)])
 
 

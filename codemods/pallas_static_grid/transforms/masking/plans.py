@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pallas_static_grid.analysis.facts import LaunchFacts
@@ -70,17 +71,30 @@ def plan_mask(facts: LaunchFacts, shape: LaunchShape, context: PlanContext) -> E
     style = style_of(facts.module, context.line_length)
     draft = _draft(facts, shape, target, choice, style.unit)
     _emit(draft, choice)
-    if facts.launch.api == "wrapper":
-        draft.notes.append("The launch goes through a wrapper: check that it takes the operand.")
-    for name in shape.kernel.foreign_calls:
-        draft.notes.append(f"Assumes that `{name}` does not read the kernel's grid.")
+    assumed = list(_assumptions(shape, facts.launch.api))
+    draft.notes.extend(assumed)
     return EditGroup(
         "pad_and_mask",
-        _safety(shape, facts.launch.api),
+        _safety(shape, assumed),
         _summary(draft),
         settle(facts.module, draft.edits, style),
         tuple(draft.notes),
     )
+
+
+def _assumptions(shape: LaunchShape, api: str) -> Iterator[str]:
+    """What the rewrite takes for granted beside its bounds."""
+    if api == "wrapper":
+        yield "The launch goes through a wrapper: check that it takes the operand."
+    for name in shape.kernel.foreign_calls:
+        yield f"Assumes that `{name}` does not read the kernel's grid."
+    for output in shape.outputs or ():
+        if output.aliases is not None and output.alias_assumed:
+            operand = shape.operands[output.aliases].text or f"operand {output.aliases}"
+            yield (
+                f"Assumes that output {output.index} is aliased to `{operand}`, the only operand "
+                "with its windows."
+            )
 
 
 def _converted(
@@ -128,7 +142,7 @@ def _without_mask(facts: LaunchFacts, shape: LaunchShape, context: PlanContext) 
     summary = "; ".join(f"`{counts[axis]}` becomes `{text}`" for axis, text in found.items())
     return EditGroup(
         "pad_and_mask",
-        _safety(shape, facts.launch.api),
+        _safety(shape, list(_assumptions(shape, facts.launch.api))),
         f"{summary}; the steps that are too many compute blocks that were undefined before",
         settle(facts.module, draft.edits, style),
         ("Mask-free: every dead step does the work of a live one.",),
@@ -142,10 +156,9 @@ def _target(shape: LaunchShape, wanted: Target) -> Target:
     return shape.evidence or "auto"
 
 
-def _safety(shape: LaunchShape, api: str) -> Safety:
+def _safety(shape: LaunchShape, assumed: list[str]) -> Safety:
     """Bounds by value assume nothing; all others assume something of the callers."""
     by_value = all(axis.bound_kind == "value" for axis in shape.axes if axis.dynamic)
-    assumed = bool(shape.kernel.foreign_calls) or api == "wrapper"
     return "safe" if by_value and not assumed else "review"
 
 
