@@ -37,7 +37,7 @@ def spec_facts(facts: LaunchFacts, value: Value, rank: int) -> SpecFacts | None:
     if not found:
         return None
     if len(found) > 1 or not isinstance(found[0], BlockSpec):
-        return _unreadable(found[0])
+        return _unreadable(facts, found)
     return _facts(facts, found[0], rank)
 
 
@@ -69,8 +69,14 @@ def _is_none(value: Value) -> bool:
     return isinstance(value, Const) and value.value is None
 
 
-def _unreadable(value: Value) -> SpecFacts:
-    line = value.node.lineno if isinstance(value, BlockSpec) else 0
+def _unreadable(facts: LaunchFacts, found: list[Value]) -> SpecFacts:
+    """What may be no block spec; its line is where it was bound in this file, or 0."""
+    value = next((v for v in found if not isinstance(v, BlockSpec)), found[0])
+    steps = value.trace.steps() if value.trace is not None else ()
+    lines = [step.line for step in steps if step.path == facts.module.path]
+    if isinstance(value, BlockSpec):
+        lines = [value.node.lineno]
+    line = lines[0] if lines else 0
     return SpecFacts(None, line, False, None, None, (), None, "unknown", None, False)
 
 
