@@ -24,26 +24,45 @@ def verdict_of(case: Case, before: list[tuple[str, Any]], after: list[tuple[str,
     if len(before) != len(after):
         return Verdict(f"the rewrite does not run: {after[0][1]}", failed=True)
     references = _references(case)
-    same, equal, raised, wrong = 0, 0, [], []
+    same, equal, remarks = 0, 0, _Remarks()
     for (label, old), (_, new) in zip(before, after, strict=True):
         if isinstance(new, str):
-            wrong.append(f"{label}: the rewrite raises {new}")
+            failed = not isinstance(old, str)
+            remarks.add(label, f"{'the rewrite raises' if failed else 'both raise'} {new}", failed)
             continue
         if isinstance(old, str):
-            raised.append(f"{label}: the original raises {old}")
+            remarks.add(label, f"the original raises {old}", False)
         elif difference := differences(new, old, case.tolerance):
-            wrong.append(f"{label}: {difference}")
+            remarks.add(label, difference, True)
         else:
             same += 1
         if references:
             if difference := differences(new, references[label], 1e-2):
-                wrong.append(f"{label}: against NumPy: {difference}")
+                remarks.add(label, f"against NumPy: {difference}", True)
             else:
                 equal += 1
     text = f"{same} of {len(before)} inputs the same"
     if references:
         text += f", {equal} as NumPy has it"
-    return Verdict(". ".join([text, *raised, *wrong]), failed=bool(wrong))
+    return Verdict(". ".join([text, *remarks.texts()]), remarks.failed)
+
+
+class _Remarks:
+    """What there is to say of single inputs, and of how many the same."""
+
+    def __init__(self) -> None:
+        self.failed = False
+        self._labels: dict[str, list[str]] = {}
+
+    def add(self, label: str, text: str, failed: bool) -> None:
+        self.failed |= failed
+        self._labels.setdefault(text, []).append(label)
+
+    def texts(self) -> list[str]:
+        return [
+            f"{labels[0]}{f' and {len(labels) - 1} more' if labels[1:] else ''}: {text}"
+            for text, labels in self._labels.items()
+        ]
 
 
 def _references(case: Case) -> dict[str, list[Any]]:
