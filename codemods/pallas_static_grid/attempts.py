@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pallas_static_grid.analysis.facts import LaunchFacts
-from pallas_static_grid.analysis.values import Array
+from pallas_static_grid.analysis.values import Array, Tuple, options
 from pallas_static_grid.lines import LineMap
 from pallas_static_grid.model import EditGroup, Launch, Options, Plan, Refusal
 from pallas_static_grid.reasons import check_failed, described, not_selected, nothing_applies
@@ -106,7 +106,10 @@ class Attempts:
         others = [t for t in usable(TRANSFORMS, Options()) if t not in selected]
         group = plan_launch(facts, context, others).group
         if group is None:
-            return nothing_applies(facts.launch, bare=isinstance(facts.grid, Array))
+            grids = () if facts.grid is None else options(facts.grid)
+            ranks = sorted({len(grid.items) for grid in grids if isinstance(grid, Tuple)})
+            bare = isinstance(facts.grid, Array)
+            return nothing_applies(facts.launch, bare=bare, ranks=ranks)
         return not_selected(facts.launch, group.transform)
 
     def _apply(self, stage: Stage, group: EditGroup, ordinal: int) -> Stage:

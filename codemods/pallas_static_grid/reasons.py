@@ -60,8 +60,12 @@ def check_failed(launch: Launch, reason: str) -> Refusal:
     )
 
 
-def nothing_applies(launch: Launch, *, bare: bool) -> Refusal:
-    """No transform says anything about a dynamic launch; `bare`: its grid is no tuple at all."""
+def nothing_applies(launch: Launch, *, bare: bool, ranks: Sequence[int] = ()) -> Refusal:
+    """No transform says anything about a dynamic launch.
+
+    `bare`: its grid is no tuple at all. `ranks`: how many dimensions its grids have, where that
+    depends on the path.
+    """
     if bare:
         return Refusal(
             "bare-grid",
@@ -69,6 +73,16 @@ def nothing_applies(launch: Launch, *, bare: bool) -> Refusal:
             launch.path,
             launch.why[0].line if launch.why else launch.line,
             f"write it as a tuple, `grid=({launch.grid},)`, and run again",
+        )
+    if len(ranks) > 1:
+        *most, last = map(str, ranks)
+        return Refusal(
+            "not-supported",
+            f"the grid has {', '.join(most)} or {last} dimensions, depending on the path, and one "
+            "guard serves one number of them",
+            launch.path,
+            launch.line,
+            "launch on each path by itself, each with a grid and specs of its own, and run again",
         )
     return Refusal(
         "not-supported",
