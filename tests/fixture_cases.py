@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax_harness
 from jax_harness import Mode
+from kernel_work import Allowed, Work, added_by_dead_steps, work_of
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 MODES = {mode.name: mode for mode in (jax_harness.HLO, jax_harness.TPU, jax_harness.TPU_EAGER)}
@@ -24,6 +26,7 @@ class Case:
 
     folder: Path
     module: Any
+    _work_done: dict[str, list[Work]] = field(default_factory=dict, compare=False, repr=False)
 
     def get(self, name: str, default: Any) -> Any:
         return getattr(self.module, name, default)
@@ -78,6 +81,37 @@ class Case:
             for (label, args), result in zip(chosen, results, strict=True):
                 wrong = jax_harness.differences(result, self.module.reference(*args))
                 assert wrong is None, f"{path.stem}, {label}, {mode.name}: {wrong}"
+
+    def check_dead_steps(self, path: Path, *, sample: bool = False) -> None:
+        """Compare what the kernels do with what they do in the original: dead steps add nothing.
+
+        `path` is the rewritten file, or a mutant of it; a sample is the first and a middle input.
+        """
+        chosen = list(self.module.cases())
+        chosen = [chosen[0], chosen[len(chosen) // 2]] if sample else chosen
+        allowed = Allowed.of(self.after.read_text())
+        allowed = dataclasses.replace(allowed, **self.get("DEAD_STEPS", {}))
+        with self.types():
+            for label, args in chosen:
+                before = self._original_work(label, args)
+                after = self._work(path, args)
+                wrong = added_by_dead_steps(before, after, allowed)
+                assert wrong is None, f"{path.stem}, {label}: {wrong}"
+
+    def _original_work(self, label: str, args: tuple[Any, ...]) -> list[Work]:
+        if label not in self._work_done:
+            self._work_done[label] = self._work(self.before, args)
+        return self._work_done[label]
+
+    def _work(self, path: Path, args: tuple[Any, ...]) -> list[Work]:
+        return work_of(path, self.module.entry, args, self.modes(original=True)[0])
+
+    @property
+    def watchable(self) -> bool:
+        """Whether it can be seen what dead steps do."""
+        masks = self.folder.parent.name == "pad_and_mask"
+        runs = self.modes()[0] in (jax_harness.TPU, jax_harness.TPU_EAGER)
+        return masks and runs and self.get("BEFORE_RAISES", None) is None
 
     def check_lowering(self, path: Path, platform: str) -> None:
         """Lower for a platform; whatever is raised there is an error."""

@@ -58,6 +58,11 @@ def test_rewritten_agrees_on_two_cores(case: Case) -> None:
         case.check(case.after, mode, inputs)
 
 
+@pytest.mark.parametrize("case", parameters([case for case in REWRITTEN if case.watchable]))
+def test_dead_steps_do_nothing(case: Case) -> None:
+    case.check_dead_steps(case.after, sample=True)
+
+
 @pytest.mark.parametrize("case", parameters([c for c in REWRITTEN if c.get("LOWERS", ())]))
 def test_rewritten_lowers(case: Case) -> None:
     for platform in case.get("LOWERS", ()):

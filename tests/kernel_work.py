@@ -1,0 +1,132 @@
+"""What the kernels of a run do under the TPU interpreter, launch by launch.
+
+A dead step is to do nothing: this compares the work of a rewritten launch with the original's.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import dataclasses
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import jax_harness
+from jax._src.pallas.mosaic.interpret import interpret_pallas_call as tpu_interpreter
+from jax_harness import Mode
+
+
+@dataclasses.dataclass
+class Work:
+    """What one launch did."""
+
+    steps: int = 0
+    stores: int = 0
+    """Writes to refs by the kernel's own code."""
+    copies: int = 0
+    """DMAs that it started."""
+    loads: Counter[str] = dataclasses.field(default_factory=Counter)
+    """Input windows that were brought in, by the names of their refs."""
+    flushes: Counter[str] = dataclasses.field(default_factory=Counter)
+    """Output windows that were written back."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Allowed:
+    """What dead steps may do all the same."""
+
+    stores: int = 0
+    """Aliased blocks that each dead step hands on."""
+    stores_if_empty: int = 0
+    """The same, only where nothing is live."""
+    loads: bool = False
+    """Whether input windows may move, since the index maps cannot read the count."""
+    flushes: bool = False
+    """Whether output windows may."""
+
+    @classmethod
+    def of(cls, after: str) -> Allowed:
+        """As the rewritten text promises: maps that are pinned, blocks that are handed on."""
+        kept = {"always": 0, "empty": 0}
+        for node in ast.walk(ast.parse(after)):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("_keep"):
+                (guard,) = node.decorator_list
+                kept["empty" if "<= 0" in ast.unparse(guard) else "always"] += len(node.body)
+        pinned = "num_scalar_prefetch" in after
+        moves = not pinned or bool(kept["always"])
+        return cls(kept["always"], kept["empty"], moves, moves)
+
+
+def work_of(
+    path: Path, entry: Callable[[ModuleType], Callable[..., Any]], args: Sequence[Any], mode: Mode
+) -> list[Work]:
+    """What the launches of one run did."""
+    launches: list[Work] = []
+    with _watched(launches):
+        jax_harness.run(path, entry, args, mode)
+    return launches
+
+
+def added_by_dead_steps(before: list[Work], after: list[Work], allowed: Allowed) -> str | None:
+    """What the rewritten launches do besides what the original ones do, or None."""
+    if len(before) != len(after):
+        return f"{len(after)} launches, expected {len(before)}"
+    for old, new in zip(before, after, strict=True):
+        dead = new.steps - old.steps
+        per_step = allowed.stores if old.steps else allowed.stores + allowed.stores_if_empty
+        most = old.stores + dead * per_step
+        if not old.stores <= new.stores <= most:
+            return f"{new.stores} stores, expected {old.stores} to {most}"
+        if new.copies != old.copies:
+            return f"{new.copies} DMAs, expected {old.copies}"
+        # With nothing live there is no block to stay on.
+        if old.steps and not allowed.loads and (more := new.loads - old.loads):
+            return f"input windows brought in besides: {dict(more)}"
+        if old.steps and not allowed.flushes and (more := new.flushes - old.flushes):
+            return f"output windows written back besides: {dict(more)}"
+    return None
+
+
+@contextlib.contextmanager
+def _watched(launches: list[Work]) -> Iterator[None]:
+    def note(name: str, names: dict[str, Any]) -> None:
+        if name == "_initialize_shared_memory":
+            launches.append(Work())
+            return
+        work = launches[-1]
+        work.steps += name == "_check_for_revisiting"
+        work.stores += name == "swap"
+        work.copies += name == "dma_start"
+        if (window := names.get("input_name")) is not None:
+            work.loads[str(window)] += 1
+        if (window := names.get("output_name")) is not None:
+            work.flushes[str(window)] += 1
+
+    with contextlib.ExitStack() as stack:
+        for name in (
+            "_initialize_shared_memory",
+            "_check_for_revisiting",
+            "get",
+            "store",
+            "swap",
+            "dma_start",
+        ):
+            watched = _noting(name, getattr(tpu_interpreter, name), note)
+            stack.enter_context(mock.patch.object(tpu_interpreter, name, watched))
+        yield
+
+
+def _noting(
+    name: str, function: Callable[..., Any], note: Callable[[str, dict[str, Any]], None]
+) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        note(name, kwargs)
+        return function(*args, **kwargs)
+
+    return wrapper
