@@ -391,11 +391,26 @@ def test_an_output_aliased_to_another_window() -> None:
     assert refusal(source)[0] == "aliased-output"
 
 
-def test_a_deleted_ref_cannot_hand_its_block_on() -> None:
-    source = simple("del x_ref\nout_ref[...] = jnp.zeros_like(out_ref)")
-    assert "_live_block" in after(source)
-    code, _ = refusal(simple("del x_ref\nout_ref[...] = 0.0", more="input_output_aliases={0: 0},"))
-    assert code == "aliased-output"
+def test_a_ref_that_hands_its_block_on_is_no_longer_deleted() -> None:
+    body = "del x_ref\nout_ref[...] = jnp.zeros_like(out_ref)"
+    assert "del x_ref" in after(simple(body))
+    aliased = after(simple(body, more="input_output_aliases={0: 0},"))
+    assert "del x_ref" not in aliased
+    assert "out_ref[...] = x_ref[...]" in aliased
+
+
+def test_a_deletion_in_the_guard_would_make_the_name_local() -> None:
+    assert "del x_ref" not in after(simple("x = x_ref[...]\nout_ref[...] = x\ndel x_ref"))
+    branch = after(simple("if True:\n    out_ref[...] = x_ref[...]\n    del x_ref"))
+    # The kernel stays as it is, under a guard of its own.
+    assert "\n        del x_ref" in branch
+
+
+@pytest.mark.parametrize("body", ["out_ref[...] = 0.0\ndel x_ref", "del x_ref; out_ref[...] = 0.0"])
+def test_a_deletion_that_cannot_be_edited_by_itself(body: str) -> None:
+    code, line = refusal(simple(body, more="input_output_aliases={0: 0},"))
+    assert code == "kernel-not-guardable"
+    assert "del x_ref" in line
 
 
 def test_a_block_shared_by_steps_on_a_gpu() -> None:

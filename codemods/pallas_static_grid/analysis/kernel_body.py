@@ -48,7 +48,12 @@ def statements_of(
         if facts.kind in ("program_id", "pure", "load"):
             known.update(facts.binds)
             meanings.update(_meanings(statement))
-        facts = replace(facts, mentions=_names(statement), loads=_names(statement, ast.Load))
+        facts = replace(
+            facts,
+            mentions=_names(statement),
+            loads=_names(statement, ast.Load),
+            deletes=_names(statement, ast.Del),
+        )
         if facts.kind == "when" and isinstance(statement, ast.FunctionDef):
             decorator = statement.decorator_list[0]
             assert isinstance(decorator, ast.Call)

@@ -37,6 +37,8 @@ class GridRead:
     """Which statement of the kernel's body the read is in; None in a function it calls."""
     scopes: tuple[Span, ...] = ()
     """The functions nested in the kernel around the read, outermost first."""
+    unclear: bool = False
+    """Whether the read may be of another grid: its function is handed to something out of sight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class StatementFacts:
     """Every name in its text."""
     loads: frozenset[str] = frozenset()
     """Every name that its text reads."""
+    deletes: frozenset[str] = frozenset()
+    """Every name that its text deletes."""
     condition: Code | None = None
     """For kind "when": the condition of `@pl.when(...)`."""
     reads_memory: bool = False

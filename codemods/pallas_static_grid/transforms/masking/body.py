@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pallas_static_grid.analysis.kernel_facts import GridRead, KernelFacts, StatementFacts
 from pallas_static_grid.analysis.kernel_reads import all_parameters
@@ -30,6 +30,7 @@ from pallas_static_grid.transforms.masking.guard import (
     keep_blocks,
     live_condition,
 )
+from pallas_static_grid.transforms.masking.sparing import spare_refs, spared_statement
 
 _ABOVE = frozenset({"docstring", "del", "program_id", "unpack", "pure"})
 
@@ -91,25 +92,20 @@ def _first_work(statements: tuple[StatementFacts, ...]) -> int:
 
 
 def rebound_names(kernel: KernelFacts, plan: BodyPlan) -> tuple[str, ...]:
-    """Names from above the guard that its body binds again (they would become local to it)."""
+    """Names from above the guard that its body binds or deletes (they become local to it)."""
     outside = {ref.name for ref in kernel.refs} | {kernel.variadic}
     for index, statement in enumerate(kernel.statements):
         if (index < plan.above or index in plan.lifted) and statement.kind != "del":
             outside.update(statement.binds)
-    below = [
-        name
+    inside = [
+        statement
         for index, statement in enumerate(kernel.statements)
-        if index >= plan.above and index not in plan.lifted
-        for name in statement.binds
+        if index >= plan.above and index not in plan.lifted and not spared_statement(statement)
     ]
-    read = {
-        name
-        for index, statement in enumerate(kernel.statements)
-        if index >= plan.above and index not in plan.lifted
-        for name in statement.loads
-    }
+    below = [name for statement in inside for name in statement.binds]
+    used = {name for statement in inside for name in statement.loads | statement.deletes}
     # A name that is bound and never read may as well be local to the guard.
-    return tuple(dict.fromkeys(name for name in below if name in outside and name in read))
+    return tuple(dict.fromkeys(name for name in below if name in outside and name in used))
 
 
 def guard_shared_body(draft: Draft, plan: BodyPlan) -> str:
@@ -227,7 +223,13 @@ def _wrap(
     name = fresh(kernel.names, function_name(draft))
     for index, line in draft.count_lines:
         draft.add(insert_before(module, node.body[index], line, draft.unit))
+    handed = {name for keep in keeps for name in (keep.in_ref, keep.out_ref)}
+    deleting = [i for i in plan.lifted if handed & kernel.statements[i].deletes]
+    plan = replace(plan, lifted=tuple(i for i in plan.lifted if i not in deleting))
+    spared = spare_refs(draft, handed, plan.above, frozenset(plan.lifted))
     removed, lifted = _lift(draft, plan)
+    draft.add(spared.edits)
+    removed = _with_blank_lines(text, removed + spared.lines)
     before = lifted + hoisted
     dead = ""
     if any(not keep.only_when_empty for keep in keeps):
@@ -246,6 +248,9 @@ def _wrap(
     wrapped = wrap_body(module, node, header, first=plan.above, unit=draft.unit)
     gone = {span.start for span in removed}
     stays = [e for e in wrapped if not (e.span.start in gone and e.text == draft.unit)]
+    if not before and spared.none_above:
+        # Nothing is left above the guard: no blank line either.
+        stays = [e for e in stays if e.text != newline_of(text)]
     draft.add(stays)
     draft.add([Edit(span, "") for span in removed])
     tails = keep_blocks(draft, pl, dead, keeps, draft.unit)
@@ -273,6 +278,12 @@ def _lift(draft: Draft, plan: BodyPlan) -> tuple[list[Span], list[str]]:
         start, end = line_start(text, span.start), line_end(text, span.end)
         lines.append(text[span.start : end])
         spans.append(Span(start, end + newline))
+    return spans, lines
+
+
+def _with_blank_lines(text: str, spans: list[Span]) -> list[Span]:
+    """The spans of whole lines, with the blank line below where there is one above as well."""
+    newline = len(newline_of(text))
     starts = {span.start for span in spans}
     out: list[Span] = []
     for span in spans:
@@ -283,7 +294,7 @@ def _lift(draft: Draft, plan: BodyPlan) -> tuple[list[Span], list[str]]:
         blank_below = not text[span.end : line_end(text, span.end)].strip()
         whole = blank_above and blank_below and span.end not in starts
         out.append(Span(span.start, line_end(text, span.end) + newline) if whole else span)
-    return out, lines
+    return out
 
 
 __all__ = ["BodyPlan", "body_plan", "guard_body", "guard_shared_body", "rebound_names"]

@@ -258,11 +258,6 @@ def _keep(case: _Case, parameters: tuple[str, ...] | None, *, empty: bool) -> Ke
         )
     place = len(shape.operands) + output.index
     names = parameters[place], parameters[operand.index]
-    deleted = [s for s in shape.kernel.statements if s.kind == "del" and set(names) & set(s.binds)]
-    if deleted and shape.kernel.place == "here":
-        raise case.refuse(
-            "aliased-output", "it is aliased, and the kernel deletes the ref that holds the block"
-        )
     return Keep(names[0], names[1], empty, operand.maybe_none)
 
 
