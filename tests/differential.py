@@ -14,7 +14,7 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -131,8 +131,20 @@ def main() -> int:
     with ProcessPoolExecutor(
         options.processes, mp_context=get_context("spawn"), max_tasks_per_child=50
     ) as pool:
-        verdicts = list(pool.map(_check_one, tasks, chunksize=5))
+        verdicts = list(_watched(pool.map(_check_one, tasks, chunksize=5), len(tasks)))
     return report(verdicts)
+
+
+def _watched(verdicts: Iterable[Verdict], total: int) -> Iterator[Verdict]:
+    """Print how far it is every 25 launches, and at once what is wrong."""
+    so_far: Counter[str] = Counter()
+    for number, verdict in enumerate(verdicts, 1):
+        so_far[f"{verdict.kind} {verdict.outcome}"] += 1
+        if verdict.problem is not None:
+            print(f"{verdict.kind} seed {verdict.seed}: {verdict.problem}", flush=True)
+        if number % 25 == 0 or number == total:
+            print(f"{number} of {total}: {dict(so_far)}", flush=True)
+        yield verdict
 
 
 def report(verdicts: list[Verdict]) -> int:

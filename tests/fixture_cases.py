@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax_harness
 from jax_harness import Mode
-from kernel_work import Allowed, Work, added_by_dead_steps, work_of
+from kernel_work import Allowed, Work, added_by_dead_steps, operands_of, work_of, wrongly_carried
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 MODES = {mode.name: mode for mode in (jax_harness.HLO, jax_harness.TPU, jax_harness.TPU_EAGER)}
@@ -98,6 +98,15 @@ class Case:
                 wrong = added_by_dead_steps(before, after, allowed)
                 assert wrong is None, f"{path.stem}, {label}: {wrong}"
 
+    def check_carriers(self, path: Path) -> None:
+        """Look at the operands that launches are given besides: live counts are int32."""
+        _, args = next(iter(self.module.cases()))
+        mode, entry = self.modes(original=True)[0], self.module.entry
+        with self.types():
+            before = operands_of(self.before, entry, args, mode)
+            wrong = wrongly_carried(before, operands_of(path, entry, args, mode))
+        assert wrong is None, f"{path.stem}: {wrong}"
+
     def _original_work(self, label: str, args: tuple[Any, ...]) -> list[Work]:
         if label not in self._work_done:
             self._work_done[label] = self._work(self.before, args)
@@ -107,11 +116,14 @@ class Case:
         return work_of(path, self.module.entry, args, self.modes(original=True)[0])
 
     @property
+    def masked(self) -> bool:
+        """Whether the rewrite may have added live counts to launches that ran before."""
+        return self.folder.parent.name == "pad_and_mask" and not self.get("BEFORE_RAISES", None)
+
+    @property
     def watchable(self) -> bool:
         """Whether it can be seen what dead steps do."""
-        masks = self.folder.parent.name == "pad_and_mask"
-        runs = self.modes()[0] in (jax_harness.TPU, jax_harness.TPU_EAGER)
-        return masks and runs and self.get("BEFORE_RAISES", None) is None
+        return self.masked and self.modes()[0] in (jax_harness.TPU, jax_harness.TPU_EAGER)
 
     def check_lowering(self, path: Path, platform: str) -> None:
         """Lower for a platform; whatever is raised there is an error."""

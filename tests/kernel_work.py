@@ -1,4 +1,4 @@
-"""What the kernels of a run do under the TPU interpreter, launch by launch.
+"""What launches are given, and what their kernels do under the TPU interpreter.
 
 A dead step is to do nothing: this compares the work of a rewritten launch with the original's.
 """
@@ -16,8 +16,10 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
+import jax
 import jax_harness
 from jax._src.pallas.mosaic.interpret import interpret_pallas_call as tpu_interpreter
+from jax.experimental import pallas as pl
 from jax_harness import Mode
 
 
@@ -62,6 +64,27 @@ class Allowed:
         return cls(kept["always"], kept["empty"], moves, moves)
 
 
+def operands_of(
+    path: Path, entry: Callable[[ModuleType], Callable[..., Any]], args: Sequence[Any], mode: Mode
+) -> list[list[str]]:
+    """The types of the operands that each launch of a run is given, in order."""
+    given: list[list[str]] = []
+    original = pl.pallas_call
+
+    def noting_pallas_call(*launch_args: Any, **launch_kwargs: Any) -> Any:
+        launch = original(*launch_args, **launch_kwargs)
+
+        def noting_launch(*operands: Any, **named: Any) -> Any:
+            given.append([str(leaf.dtype) for leaf in jax.tree.leaves(operands)])
+            return launch(*operands, **named)
+
+        return noting_launch
+
+    with mock.patch.object(pl, "pallas_call", noting_pallas_call):
+        jax_harness.run(path, entry, args, mode)
+    return given
+
+
 def work_of(
     path: Path, entry: Callable[[ModuleType], Callable[..., Any]], args: Sequence[Any], mode: Mode
 ) -> list[Work]:
@@ -89,6 +112,15 @@ def added_by_dead_steps(before: list[Work], after: list[Work], allowed: Allowed)
             return f"input windows brought in besides: {dict(more)}"
         if old.steps and not allowed.flushes and (more := new.flushes - old.flushes):
             return f"output windows written back besides: {dict(more)}"
+    return None
+
+
+def wrongly_carried(before: list[list[str]], after: list[list[str]]) -> str | None:
+    """Live counts that are not int32: they come in front of all other operands."""
+    for old, new in zip(before, after, strict=True):
+        counts = new[: len(new) - len(old)]
+        if counts != ["int32"] * len(counts):
+            return f"live counts of the types {', '.join(counts)}"
     return None
 
 

@@ -58,6 +58,11 @@ def test_rewritten_agrees_on_two_cores(case: Case) -> None:
         case.check(case.after, mode, inputs)
 
 
+@pytest.mark.parametrize("case", parameters([case for case in REWRITTEN if case.masked]))
+def test_live_counts_are_carried_as_int32(case: Case) -> None:
+    case.check_carriers(case.after)
+
+
 @pytest.mark.parametrize("case", parameters([case for case in REWRITTEN if case.watchable]))
 def test_dead_steps_do_nothing(case: Case) -> None:
     case.check_dead_steps(case.after, sample=True)

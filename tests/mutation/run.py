@@ -45,6 +45,10 @@ def killed_by(case: Case, source: str) -> str | None:
                 case.check(path, mode)
             for platform in case.get("LOWERS", ()):
                 case.check_lowering(path, platform)
+            if case.masked:
+                case.check_carriers(path)
+            if case.watchable:
+                case.check_dead_steps(path)
             if case.parallel:
                 for mode, inputs in case.two_cores():
                     case.check(path, mode, inputs)
