@@ -44,6 +44,17 @@ class Batch:
         return table[: len(self.kv_lens)]
 
     @property
+    def without_gaps(self) -> tuple[np.ndarray, np.ndarray]:
+        """Offsets in keys, rounded up to pages, and the pages of all sequences in a row."""
+        counts = [-(-length // PAGE) for length in self.kv_lens]
+        offsets = np.full(SEQUENCES + 1, 10**6, np.int32)
+        offsets[: len(counts) + 1] = np.cumsum((0, *counts)) * PAGE
+        used = [page for row, count in zip(self.pages, counts, strict=True) for page in row[:count]]
+        pages = np.full(SEQUENCES * PAGES_PER_SEQUENCE, 10**6, np.int32)
+        pages[: len(used)] = used
+        return offsets, pages
+
+    @property
     def queries(self) -> Iterator[tuple[int, slice]]:
         """Each live sequence's number and its rows among the query tokens."""
         for number, length in enumerate(self.q_lens):
@@ -78,4 +89,4 @@ def attended(
         scores = np.concatenate([scores, sunk], axis=2)
     weights = np.exp(scores - scores.max(axis=2, keepdims=True))
     weights /= weights.sum(axis=2, keepdims=True)
-    return np.einsum("hqk,khd->qhd", weights[:, :, : len(keys)], values)
+    return np.asarray(np.einsum("hqk,khd->qhd", weights[:, :, : len(keys)], values))

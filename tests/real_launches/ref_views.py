@@ -40,7 +40,7 @@ def _following(plain: Any, through_views: Callable[..., Any]) -> Any:
         followed = jax.tree.map(int, transforms)
         return through_views(token, (device, core, space, buffer), followed, *args)
 
-    checked = interpreter.fail_on_exception(access)
+    checked: Any = interpreter.fail_on_exception(access)  # type: ignore[no-untyped-call]
     checked.__wrapped__ = access
     return checked
 
@@ -68,7 +68,7 @@ def _content(place: tuple[Any, ...]) -> tuple[Any, np.ndarray]:
     memory = interpreter._get_shared_memory()
     name = interpreter.TPU_MEMORY_SPACE_NAMES[int(space)]
     core = interpreter._local_core_id_or_zero_if_hbm(int(core), name)
-    found = memory.mem[(name, int(buffer), int(device), core)]
+    found: Any = memory.mem[(name, int(buffer), int(device), core)]
     return memory, found.content[tuple(slice(0, length) for length in found.logical_shape)]
 
 
@@ -108,7 +108,7 @@ def _views(content: np.ndarray, transforms: Sequence[Any]) -> tuple[list[np.ndar
             case state_types.TransposeTransform():
                 back = tuple(np.argsort(transform.permutation))
                 views.append(view.transpose(transform.permutation))
-                undos.append(lambda new, below, back=back: new.transpose(back))
+                undos.append(functools.partial(_turned, back))
             case _:
                 raise NotImplementedError(type(transform).__name__)
     return views, undos
@@ -120,11 +120,15 @@ def _put(index: tuple[int | slice, ...], new: np.ndarray, below: np.ndarray) -> 
     return changed
 
 
+def _turned(back: tuple[int, ...], new: np.ndarray, below: np.ndarray) -> np.ndarray:
+    return new.transpose(back)
+
+
 def _index(transform: Any, shape: tuple[int, ...]) -> tuple[int | slice, ...]:
     """The indices for NumPy; out of bounds raises, as it does in the interpreter."""
     found: list[int | slice] = []
     for entry, length in zip(transform.indices, shape, strict=True):
-        if isinstance(entry, indexing.Slice):
+        if isinstance(entry, indexing.Slice):  # type: ignore[attr-defined]
             start, size, stride = int(entry.start), int(entry.size), int(entry.stride)
             last = start + (size - 1) * stride
             found.append(slice(start, last + 1 if size else start, stride))
@@ -146,6 +150,7 @@ def _bitcast(array: np.ndarray, dtype: Any) -> np.ndarray:
     *outer, rows, columns = array.shape
     if old < new:
         packed = array.reshape(*outer, rows * old // new, new // old, columns).swapaxes(-1, -2)
-        return np.ascontiguousarray(packed).view(wanted)[..., 0]
+        packed = np.ascontiguousarray(packed).view(wanted)
+        return np.asarray(packed[..., 0])
     apart = np.ascontiguousarray(array)[..., None].view(wanted).swapaxes(-1, -2)
-    return apart.reshape(*outer, rows * old // new, columns)
+    return np.asarray(apart.reshape(*outer, rows * old // new, columns))
