@@ -18,6 +18,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax._src.pallas.mosaic import tpu_info
 from jax._src.pallas.mosaic.interpret import interpret_pallas_call as tpu_interpreter
 from jax._src.pallas.mosaic_gpu.interpret import gpu_callbacks as gpu_interpreter
 from jax._src.pallas.mosaic_gpu.interpret.params import InterpretGPUParams
@@ -34,6 +35,9 @@ SEEDS = range(8)
 
 _DEVICES = {"tpu": ("TPU v5 lite", 1), "cuda": ("NVIDIA H100 80GB HBM3", 132)}
 _serial = itertools.count()
+
+# A pipeline inside a kernel asks what the tiles of the device are.
+tpu_info.registry["cpu"] = lambda: pltpu.get_tpu_info_for_chip(pltpu.ChipVersion.TPU_V5E, 1)
 
 
 @dataclasses.dataclass(frozen=True)

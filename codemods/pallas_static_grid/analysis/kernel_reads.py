@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pallas_static_grid.analysis.kernel_facts import Code, GridRead, ReadKind
+from pallas_static_grid.analysis.kernel_nested import grids_of
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.scopes import Scope
 from pallas_static_grid.analysis.values import External, Partial, Value, options
@@ -121,7 +123,10 @@ def literal_axis(call: ast.Call) -> int | None:
 def reads_in(
     module: ModuleContext, node: FunctionNode, scope: Scope | None
 ) -> tuple[GridRead, ...]:
-    """The reads in the text of a function, nested functions included, in source order."""
+    """The reads in the text of a function, nested functions included, in source order.
+
+    Those of a pipeline's body are left out: they are of the pipeline's own grid.
+    """
     found: list[GridRead] = []
     called: set[ast.AST] = set()
     local = local_names(node)
@@ -145,7 +150,21 @@ def reads_in(
             if kind is not None:
                 code = Code(Span(*module.span(read)), module.segment(read))
                 found.append(GridRead(kind, None, code, read.lineno, None, None, scopes))
-    return tuple(sorted(found, key=lambda read: read.code.span))
+    return tuple(sorted(_of_this_grid(module, node, found), key=lambda read: read.code.span))
+
+
+def _of_this_grid(
+    module: ModuleContext, node: FunctionNode, found: list[GridRead]
+) -> Iterator[GridRead]:
+    """The reads that are, or may be, of the grid that `node` runs in."""
+    if not any(read.scopes for read in found):
+        yield from found
+        return
+    grids = {Span(*module.span(inner)): grids for inner, grids in grids_of(node).items()}
+    for read in found:
+        grid = grids.get(read.scopes[-1], frozenset()) if read.scopes else frozenset()
+        if grid != {"other"}:
+            yield read if grid <= {"own"} else replace(read, unclear=True)
 
 
 def _bound_names(statement: ast.AST) -> dict[ast.AST, str]:

@@ -132,7 +132,7 @@ def _grid_read(walk: Walk, name: str, args: tuple[Thing, ...], kwargs: dict[str,
         axis = given.sym.value
     elif isinstance(given, Constant) and given.value in walk.axis_names:
         axis = walk.axis_names.index(str(given.value))
-    if axis is None:
+    if axis is None or walk.piped:
         return walk.fresh("a grid index", Num(0))
     if axis < 0 and walk.axis_names:
         axis += len(walk.axis_names)
@@ -292,8 +292,9 @@ def _builtin(walk: Walk, name: str, args: tuple[Thing, ...], node: ast.expr, env
             for arg in args:
                 if isinstance(arg, Func) and not name.startswith(("jax.tree", "functools")):
                     always, walk.always = walk.always, False
+                    piped, walk.piped = walk.piped, walk.piped or name == "emit_pipeline.run"
                     walk.call(arg, tuple(Thing() for _ in arg.node.args.args), {})
-                    walk.always = always
+                    walk.always, walk.piped = always, piped
             return Thing()
 
 

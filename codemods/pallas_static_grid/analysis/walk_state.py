@@ -44,6 +44,8 @@ class State:
         self.calls: list[tuple[str, ast.expr, ModuleContext]] = []
         """Calls of functions out of sight, by canonical name."""
         self.always = True
+        self.piped = False
+        """Whether the code runs in the grid of a pipeline inside the kernel."""
         self.depth = 0
         self.nodes = 0
         self.fresh_count = 0

@@ -157,6 +157,14 @@ def _check_reads(shape: LaunchShape) -> None:
             line=kernel.line if kernel.place == "here" else None,
         )
     for read in kernel.reads:
+        if read.unclear:
+            raise refused(
+                shape,
+                "kernel-not-guardable",
+                f"`{read.code.text}` stands in a function that may run in the grid of a pipeline "
+                "inside the kernel",
+                line=read.line if kernel.place == "here" else None,
+            )
         if read.axis is None:
             raise refused(
                 shape,
