@@ -215,8 +215,6 @@ class OperandFacts:
     none: bool = False
     maybe_none: bool = False
     scalar_int: bool = False
-    reassigned: bool = False
-    """Whether the name is bound again between the launch and the call."""
     shape_key: tuple[object, ...] | None = None
     """Equal keys mean equal shapes."""
     extents: tuple[str | None, ...] | None = None

@@ -27,7 +27,8 @@ from pallas_static_grid.analysis.kernel_reads import (
     reads_in,
 )
 from pallas_static_grid.analysis.launch_aliases import alias_keys
-from pallas_static_grid.analysis.launch_axes import axes_of, count_operands, grid_display
+from pallas_static_grid.analysis.launch_axes import axes_of, grid_display
+from pallas_static_grid.analysis.launch_counts import count_operands
 from pallas_static_grid.analysis.launch_operands import (
     call_facts,
     operands_of,

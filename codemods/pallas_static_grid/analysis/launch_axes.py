@@ -1,26 +1,17 @@
-"""The axes of a grid: their entries, bounds and order, and counts that are operands already."""
+"""The axes of a grid: their entries, bounds and order."""
 
 from __future__ import annotations
 
 import ast
 
 from pallas_static_grid.analysis.facts import LaunchFacts
-from pallas_static_grid.analysis.kernel_facts import (
-    ROOT,
-    AxisFacts,
-    Code,
-    CountOperand,
-    OperandFacts,
-    Semantics,
-)
+from pallas_static_grid.analysis.kernel_facts import AxisFacts, Code, Semantics
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.values import (
     Arg,
     Array,
     Float,
-    Function,
     LaunchSite,
-    Partial,
     Tuple,
     Value,
     options,
@@ -188,116 +179,3 @@ def _one(node: ast.expr) -> Semantics:
             return _SEMANTICS.get(word, "unknown")
         case _:
             return "unknown"
-
-
-def count_operands(
-    facts: LaunchFacts, axes: tuple[AxisFacts, ...], operands: tuple[OperandFacts, ...]
-) -> tuple[CountOperand | None, ...]:
-    """Per axis: the operand that holds its live count already."""
-    return tuple(_count_operand(facts, axis, operands) if axis.dynamic else None for axis in axes)
-
-
-def _count_operand(
-    facts: LaunchFacts, axis: AxisFacts, operands: tuple[OperandFacts, ...]
-) -> CountOperand | None:
-    if axis.code is None:
-        return None
-    found = ast.parse(f"({axis.code.text}\n)", mode="eval").body
-    if isinstance(found, ast.Name):
-        found = _bound_once(facts, found) or found
-    roots = {
-        operand.text: operand
-        for operand in operands
-        if operand.text is not None and operand.text.isidentifier() and _readable(operand)
-    }
-    rewriter = _Rooted(frozenset(roots))
-    copy = rewriter.visit(ast.parse(ast.unparse(found), mode="eval").body)
-    if len(rewriter.used) != 1 or not _only_globals(facts, copy):
-        return None
-    operand = roots[rewriter.used.pop()]
-    return None if operand.reassigned else CountOperand(operand.index, ast.unparse(copy))
-
-
-def _readable(operand: OperandFacts) -> bool:
-    """Whether the kernel finds the whole operand in its ref on every step."""
-    spec = operand.spec
-    if operand.prefetched or spec is None or spec.memory in ("whole", "smem"):
-        return True
-    components = spec.index_map.components if spec.index_map is not None else ()
-    return (
-        spec.memory == "windowed"
-        and all(c.kind == "constant" for c in components or ())
-        and components is not None
-    )
-
-
-class _Rooted(ast.NodeTransformer):
-    """Elements of operands at literal places, with `ROOT` for the operand's name."""
-
-    def __init__(self, names: frozenset[str]) -> None:
-        self.names = names
-        self.used: set[str] = set()
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        """`counts[0]`, `batch.counts[0]`, `metadata[2][0]`."""
-        root = self._root(node)
-        if root is None or root.id not in self.names:
-            self.generic_visit(node)
-            return node
-        self.used.add(root.id)
-        root.id = ROOT
-        return node
-
-    def _root(self, node: ast.expr) -> ast.Name | None:
-        match node:
-            case ast.Name():
-                return node
-            case ast.Subscript(value=inner, slice=ast.Constant(value=int(place))) if place >= 0:
-                return self._root(inner)
-            case ast.Attribute(value=inner, attr=attr) if attr not in ("shape", "dtype", "at"):
-                return self._root(inner)
-            case _:
-                return None
-
-
-def _only_globals(facts: LaunchFacts, expression: ast.expr) -> bool:
-    """Whether the kernel can compute the expression from the operand and global names."""
-    kernel = facts.site.args["kernel"].value if "kernel" in facts.site.args else None
-    kernel = kernel.func if isinstance(kernel, Partial) else kernel
-    if not isinstance(kernel, Function) or kernel.module is not facts.module:
-        return False
-    hidden = {arg.arg for arg in ast.walk(kernel.node) if isinstance(arg, ast.arg)}
-    hidden |= _stored(kernel.node)
-    outer = kernel.scope
-    while outer.parent is not None:
-        hidden |= set(outer.names)
-        outer = outer.parent
-    names = {n.id for n in ast.walk(expression) if isinstance(n, ast.Name)} - {ROOT}
-    if facts.site.function_node is not None:
-        hidden |= _stored(facts.site.function_node)
-        hidden |= {a.arg for a in ast.walk(facts.site.function_node) if isinstance(a, ast.arg)}
-    return all(name in outer.names and name not in hidden for name in names)
-
-
-def _stored(node: ast.AST) -> set[str]:
-    return {
-        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
-
-
-def _bound_once(facts: LaunchFacts, name: ast.Name) -> ast.expr | None:
-    """The value of a local name that is bound once."""
-    where = facts.site.function_node
-    if where is None:
-        return None
-    values = [
-        n.value
-        for n in ast.walk(where)
-        if isinstance(n, ast.Assign)
-        and any(isinstance(t, ast.Name) and t.id == name.id for t in n.targets)
-    ]
-    stores = sum(
-        isinstance(n, ast.Name) and n.id == name.id and isinstance(n.ctx, ast.Store)
-        for n in ast.walk(where)
-    )
-    return values[0] if len(values) == 1 and stores == 1 else None

@@ -148,7 +148,6 @@ def _operand(
         none=all(_is_none(v) for v in options(value)),
         maybe_none=any(_is_none(v) for v in options(value)),
         scalar_int=isinstance(value, Array) and value.shape == (),
-        reassigned=_reassigned(facts, text, call),
         shape_key=shape_key(value),
         extents=_extents(text, shape),
     )
@@ -220,19 +219,3 @@ def _sum(counts: Iterator[int | None]) -> int | None:
             return None
         total += count
     return total
-
-
-def _reassigned(facts: LaunchFacts, text: str | None, call: OperandCall) -> bool:
-    """Whether a name is bound again between the launch and its call."""
-    if text is None:
-        return True
-    root = text.partition(".")[0]
-    first, last = facts.site.node.lineno, call.node.end_lineno or call.node.lineno
-    where = facts.site.function_node or facts.module.tree
-    return any(
-        isinstance(n, ast.Name)
-        and n.id == root
-        and not isinstance(n.ctx, ast.Load)
-        and first <= n.lineno <= last
-        for n in ast.walk(where)
-    )
