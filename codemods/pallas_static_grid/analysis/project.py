@@ -47,6 +47,19 @@ def _imports(text: str, module: str) -> bool:
     return module in text and any(_mentions_word(line, module) for line in _IMPORT.findall(text))
 
 
+def _uses_imported(text: str, name: str) -> bool:
+    """Whether a file mentions `name`, and not only a function of its own that is called so."""
+    if not _mentions_word(text, name):
+        return False
+    if re.search(rf"^(?:async )?def {re.escape(name)}\b", text, re.MULTILINE) is None:
+        return True
+    imports = _IMPORT.findall(text)
+    return (
+        any(_mentions_word(line, name) or line.rstrip().endswith("*") for line in imports)
+        or re.search(rf"[.'\"]\s*{re.escape(name)}\b", text) is not None
+    )
+
+
 class Project:
     """The files that may be read for evidence, parsed on demand and kept.
 
@@ -175,7 +188,7 @@ class Project:
                 for path in around
                 if path.resolve() != file and _imports(self.text_of(path), stem)
             )
-        return any(_mentions_word(self.text_of(path), name) for path in self._importers[file])
+        return any(_uses_imported(self.text_of(path), name) for path in self._importers[file])
 
     def text_of(self, path: Path) -> str:
         """The text of a file, not kept; "" where it cannot be read."""
