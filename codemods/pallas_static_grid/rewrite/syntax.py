@@ -353,7 +353,7 @@ def indented(lines: str, indent: str, newline: str = "\n") -> str:
     return newline.join(indent + line if line.strip() else line for line in lines.split("\n"))
 
 
-def body_start(module: ModuleContext, function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+def body_start(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> int:
     """Index of the first statement of the body that is not the docstring."""
     first = function.body[0]
     is_docstring = (
@@ -376,7 +376,8 @@ def wrap_body(
     """Put the statements `first` to `last` (exclusive) of a body under `header`, one level deeper.
 
     `header` is one or more lines, unindented, ending in a block's colon, for instance
-    `@pl.when(cond)` and `def _live_block():`. Comments move along; lines inside strings stay.
+    `@pl.when(cond)` and `def _live_block():`. Comments and docstrings move along; lines inside other
+    strings stay.
     """
     text = module.text
     newline = newline_of(text)
@@ -393,7 +394,8 @@ def wrap_body(
     blank_above = first > 0 and text[line_start(text, at - 1) : at].strip()
     if blank_above:
         edits.insert(0, insertion(at, newline))
-    edits += [insertion(line, unit) for line in _code_lines(text, at, end, indent)]
+    strings = _other_strings(module, statements, at, end)
+    edits += [insertion(line, unit) for line in _code_lines(text, at, end, indent, strings)]
     if statements[-1] is not function.body[-1] and _next_line(text, end).strip():
         edits.append(insertion(line_end(text, end), newline))
     return tuple(edits)
@@ -404,9 +406,22 @@ def _next_line(text: str, offset: int) -> str:
     return text[start : line_end(text, start)]
 
 
-def _code_lines(text: str, start: int, end: int, indent: str) -> list[int]:
+def _other_strings(
+    module: ModuleContext, statements: list[ast.stmt], start: int, end: int
+) -> frozenset[int]:
+    """Starts of the lines inside strings that are no docstrings."""
+    text = module.text
+    inside = string_lines(text, start, line_end(text, end))
+    for statement in statements:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                if body_start(node):
+                    inside -= string_lines(text, *module.span(node.body[0]))
+    return inside
+
+
+def _code_lines(text: str, start: int, end: int, indent: str, strings: frozenset[int]) -> list[int]:
     """Starts of the lines in the range that move with the code."""
-    strings = string_lines(text, start, line_end(text, end))
     lines: list[int] = []
     at = start
     while at < end:
