@@ -376,8 +376,8 @@ def wrap_body(
     """Put the statements `first` to `last` (exclusive) of a body under `header`, one level deeper.
 
     `header` is one or more lines, unindented, ending in a block's colon, for instance
-    `@pl.when(cond)` and `def _live_block():`. Comments and docstrings move along; lines inside other
-    strings stay.
+    `@pl.when(cond)` and `def _live_block():`. Comments and docstrings move along; lines inside
+    other strings stay.
     """
     text = module.text
     newline = newline_of(text)
@@ -412,11 +412,15 @@ def _other_strings(
     """Starts of the lines inside strings that are no docstrings."""
     text = module.text
     inside = string_lines(text, start, line_end(text, end))
-    for statement in statements:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                if body_start(node):
-                    inside -= string_lines(text, *module.span(node.body[0]))
+    defined = (
+        node
+        for statement in statements
+        for node in ast.walk(statement)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    )
+    for node in defined:
+        if body_start(node):
+            inside -= string_lines(text, *module.span(node.body[0]))
     return inside
 
 
