@@ -67,7 +67,7 @@ def rewrite(launch: Launch) -> tuple[str, str | None]:
     if isinstance(report, Changed):
         return report.after.decode(), None
     assert isinstance(report, Clean), report
-    (found,) = report.launches
+    found = report.launches[0]
     code = found.refusal.code if found.refusal else f"no plan, {found.verdict}"
     return launch.source, code
 

@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -29,8 +30,9 @@ import fixture_cases  # noqa: E402
 from fixture_cases import Case  # noqa: E402
 from mutants import Mutant, mutants  # noqa: E402
 
-SECONDS = 120
-"""A mutant that awaits a DMA nobody started never ends: it counts as killed."""
+PATIENCE = 5
+"""A mutant that awaits a DMA nobody started never ends: one that takes so many times as long as
+the rewritten file itself counts as killed."""
 
 
 def killed_by(case: Case, source: str) -> str | None:
@@ -67,22 +69,49 @@ def _serve(connection: Connection, name: str) -> None:
 
 def outcomes(case: Case) -> Iterator[tuple[Mutant, str | None]]:
     """What kills each mutant of one fixture."""
-    context = get_context("spawn")
-    process, ours = None, None
-    for mutant in mutants(case.before.read_text(), case.after.read_text()):
-        if process is None or ours is None:
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_serve, args=(theirs, case.name), daemon=True)
-            process.start()
-        ours.send(mutant.source)
-        if ours.poll(SECONDS):
-            yield mutant, ours.recv()
-        else:
-            yield mutant, "no end"
-            process.kill()
-            process, ours = None, None
-    if process is not None:
-        process.kill()
+    text = case.after.read_text()
+    judge: _Judge | None = None
+    limit = 0.0
+    for mutant in mutants(case.before.read_text(), text):
+        if judge is None:
+            judge = _Judge(case.name)
+            start = time.monotonic()
+            killer = judge.verdict(text, None)
+            if killer is not None:
+                raise RuntimeError(f"{case.name}: the rewritten file itself fails: {killer}")
+            limit = max(limit, 60 + PATIENCE * (time.monotonic() - start))
+        killer = judge.verdict(mutant.source, limit)
+        yield mutant, killer
+        if killer == NO_END:
+            judge.end()
+            judge = None
+    if judge is not None:
+        judge.end()
+
+
+NO_END = "no end"
+
+
+class _Judge:
+    """A process that runs the checks of one fixture on one text after the other."""
+
+    def __init__(self, name: str) -> None:
+        context = get_context("spawn")
+        self.ours, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, name), daemon=True)
+        self.process.start()
+
+    def verdict(self, text: str, limit: float | None) -> str | None:
+        """What kills the text within so many seconds."""
+        self.ours.send(text)
+        if not self.ours.poll(limit):
+            return NO_END
+        killer: str | None = self.ours.recv()
+        return killer
+
+    def end(self) -> None:
+        """No more texts."""
+        self.process.kill()
 
 
 def explained() -> tuple[str, ...]:
