@@ -128,11 +128,18 @@ def main() -> int:
     seeds = range(options.first_seed, options.first_seed + options.launches)
     kinds: tuple[Kind, ...] = ("bounded", "hopeless")
     tasks = [(kind, seed) for kind in kinds for seed in seeds]
-    with ProcessPoolExecutor(
-        options.processes, mp_context=get_context("spawn"), max_tasks_per_child=50
-    ) as pool:
-        verdicts = list(_watched(pool.map(_check_one, tasks, chunksize=5), len(tasks)))
-    return report(verdicts)
+    return report(list(_watched(_verdicts(tasks, options.processes), len(tasks))))
+
+
+def _verdicts(tasks: list[tuple[Kind, int]], processes: int) -> Iterator[Verdict]:
+    """The verdicts in order, from new processes now and then: JAX keeps all that it compiled.
+
+    (A pool's own limit of tasks per process can wait for ever for a process to replace one.)
+    """
+    some = 50 * processes
+    for first in range(0, len(tasks), some):
+        with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+            yield from pool.map(_check_one, tasks[first : first + some], chunksize=5)
 
 
 def _watched(verdicts: Iterable[Verdict], total: int) -> Iterator[Verdict]:
