@@ -18,6 +18,7 @@ from unittest import mock
 
 import jax
 import jax_harness
+import numpy as np
 from jax._src.pallas.mosaic.interpret import interpret_pallas_call as tpu_interpreter
 from jax.experimental import pallas as pl
 from jax_harness import Mode
@@ -36,6 +37,8 @@ class Work:
     """Input windows that were brought in, by the names of their refs."""
     flushes: Counter[str] = dataclasses.field(default_factory=Counter)
     """Output windows that were written back."""
+    wrapped: int = 0
+    """Reads at an index below zero, which the interpreter takes from the end."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +110,8 @@ def added_by_dead_steps(before: list[Work], after: list[Work], allowed: Allowed)
             return f"{new.stores} stores, expected {old.stores} to {most}"
         if new.copies != old.copies:
             return f"{new.copies} DMAs, expected {old.copies}"
+        if new.wrapped > old.wrapped:
+            return f"{new.wrapped} reads at an index below zero"
         # With nothing live there is no block to stay on.
         if old.steps and not allowed.loads and (more := new.loads - old.loads):
             return f"input windows brought in besides: {dict(more)}"
@@ -126,7 +131,7 @@ def wrongly_carried(before: list[list[str]], after: list[list[str]]) -> str | No
 
 @contextlib.contextmanager
 def _watched(launches: list[Work]) -> Iterator[None]:
-    def note(name: str, names: dict[str, Any]) -> None:
+    def note(name: str, values: tuple[Any, ...], names: dict[str, Any]) -> None:
         if name == "_initialize_shared_memory":
             launches.append(Work())
             return
@@ -134,6 +139,9 @@ def _watched(launches: list[Work]) -> Iterator[None]:
         work.steps += name == "_check_for_revisiting"
         work.stores += name == "swap"
         work.copies += name == "dma_start"
+        if name == "get":  # token, device, core, memory space, buffer, then where in the buffer
+            indices = jax.tree.leaves(values[5])
+            work.wrapped += any(np.any(np.asarray(index) < 0) for index in indices)
         if (window := names.get("input_name")) is not None:
             work.loads[str(window)] += 1
         if (window := names.get("output_name")) is not None:
@@ -154,11 +162,13 @@ def _watched(launches: list[Work]) -> Iterator[None]:
 
 
 def _noting(
-    name: str, function: Callable[..., Any], note: Callable[[str, dict[str, Any]], None]
+    name: str,
+    function: Callable[..., Any],
+    note: Callable[[str, tuple[Any, ...], dict[str, Any]], None],
 ) -> Callable[..., Any]:
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        note(name, kwargs)
+        note(name, args, kwargs)
         return function(*args, **kwargs)
 
     return wrapper

@@ -49,7 +49,6 @@ def killed_by(case: Case, source: str) -> str | None:
                 case.check_lowering(path, platform)
             if case.masked:
                 case.check_carriers(path)
-            if case.watchable:
                 case.check_dead_steps(path)
             if case.parallel:
                 for mode, inputs in case.two_cores():
