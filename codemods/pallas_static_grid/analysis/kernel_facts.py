@@ -162,6 +162,11 @@ class MapFacts:
     """Whether it gives a bare index instead of a tuple."""
 
     @property
+    def constant(self) -> bool:
+        """Whether every step takes the same block."""
+        return self.components is not None and all(c.kind == "constant" for c in self.components)
+
+    @property
     def axes(self) -> frozenset[int]:
         """Every grid axis that the map depends on."""
         found: frozenset[int] = frozenset()

@@ -103,8 +103,9 @@ def _pass_by(draft: Draft, item: PinItem, new_operands: int) -> None:
         return
     rank = len(draft.shape.axes)
     parameters = index_map.parameters
-    catch_all = len(parameters) == rank + 1 and parameters[-1].startswith("*")
-    if catch_all and not index_map.tables:
+    swallows = any(parameter.startswith("*") for parameter in parameters)
+    indifferent = index_map.constant or len(parameters) == rank + 1
+    if swallows and indifferent and not index_map.tables:
         return
     skipped = [f"_{'' if n == 0 else n}" for n in range(new_operands)]
     steps = step_names(draft.shape, [index_map], frozenset(skipped))

@@ -239,6 +239,8 @@ def _pin_plan(shape: LaunchShape, outputs: tuple[OutputPlan, ...], maps_count: b
                 passed[spec_key(other)] = other
     pinned: dict[int, SpecFacts] = {}
     specs = [spec for operand in shape.operands for spec in operand.specs]
+    if not maps_count:
+        passed.update({spec_key(spec): spec for spec in specs if _needs_no_pin(spec)})
     specs += [plan.output.spec for plan in outputs if plan.pin and plan.output.spec is not None]
     for spec in specs:
         if spec.index_map is not None and spec_key(spec) not in passed.keys() | dumped:
@@ -247,6 +249,17 @@ def _pin_plan(shape: LaunchShape, outputs: tuple[OutputPlan, ...], maps_count: b
         tuple(_pin_item(shape, spec) for spec in pinned.values()),
         tuple(_pin_item(shape, spec) for spec in passed.values()),
         maps_count,
+    )
+
+
+def _needs_no_pin(spec: SpecFacts) -> bool:
+    """Whether every step takes the same block, by a map that swallows a new operand."""
+    index_map = spec.index_map
+    return (
+        index_map is not None
+        and index_map.constant
+        and not index_map.tables
+        and any(parameter.startswith("*") for parameter in index_map.parameters)
     )
 
 
