@@ -28,6 +28,16 @@ def plan(facts: LaunchFacts, context: PlanContext) -> EditGroup | Refusal | None
     if inexact is not None:
         # It is known while tracing: a mask would only hide that.
         return inexact
+    wrapper = facts.site.wrapper
+    if wrapper is not None:
+        return Refusal(
+            "opaque-arguments",
+            f"`{wrapper.name}` takes the grid spec apart: what is launched in the end is its own",
+            launch.path,
+            launch.line,
+            "look at its own launch: a grid that goes to `emit_pipeline` may stay dynamic, "
+            "another one is made static there",
+        )
     shape = launch_shape(facts)
     if shape is None:
         return Refusal(
