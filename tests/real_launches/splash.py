@@ -113,20 +113,26 @@ def segments() -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def expected(queries: Any, keys: Any, values: Any, mask: Any, form: Form) -> Any:
-    """The attention; NaN where a query sees nothing, but zeros where there is no block at all."""
+def expected(
+    queries: Any, keys: Any, values: Any, mask: Any, form: Form, *, later: float, base: float
+) -> Any:
+    """The attention; NaN where a query sees nothing, but zeros where there is no block at all.
+
+    `later` is what a division after the kernel makes of no block; `base` is that of the sinks.
+    """
     if mask is not None and not mask.any():
-        return np.zeros_like(queries)
+        return np.full_like(queries, later if form.options else 0)
     seen = np.ones((QUERIES, KEYS), bool) if mask is None else mask
     if form.segments:
         of_query, of_key = segments()
         seen = seen & (of_query[:, None] == of_key)
     out = np.full_like(queries, np.nan)
     group = HEADS // len(keys)
+    sink = None if form.sink is None else form.sink * np.log(base)
     for row in np.flatnonzero(seen.any(axis=1)):
         chosen = np.flatnonzero(seen[row])
         key, value = (np.repeat(a[:, chosen], group, axis=0).swapaxes(0, 1) for a in (keys, values))
-        out[:, row] = attended(queries[:, row][None], key, value, 1.0, None, form.sink)[0]
+        out[:, row] = attended(queries[:, row][None], key, value, 1.0, None, sink)[0]
     return out
 
 
@@ -170,27 +176,24 @@ def _entry(raw: bool, module: ModuleType) -> Callable[..., Any]:
     return run
 
 
+FORWARD, RAW = "_splash_attention_forward", "_splash_attention_forward_ring_raw"
+MAXTEXT = "maxtext.kernels.tokamax_splash_attention"
+TOKAMAX = "tokamax._src.ops.experimental.tpu.splash_attention"
 MAXDIFFUSION = "maxdiffusion.kernels.splash_attention"
 CASES = tuple(
     Case(
         package,
         f"{parent}.splash_attention_kernel",
         function,
-        partial(_entry, raw),
-        partial(_inputs, FORMS[:2] if raw else FORMS),
-        expected,
+        partial(_entry, function == RAW),
+        partial(_inputs, FORMS[:2] if function == RAW else FORMS),
+        partial(expected, later=later, base=base),
         bare=(parent,),
-        modes=("tpu",),
     )
-    for package, parent, function, raw in (
-        ("maxtext", "maxtext.kernels.tokamax_splash_attention", "_splash_attention_forward", False),
-        (
-            "tokamax",
-            "tokamax._src.ops.experimental.tpu.splash_attention",
-            "_splash_attention_forward",
-            False,
-        ),
-        ("maxdiffusion/src", MAXDIFFUSION, "_splash_attention_forward", False),
-        ("maxdiffusion/src", MAXDIFFUSION, "_splash_attention_forward_ring_raw", True),
+    for package, parent, function, later, base in (
+        ("maxtext", MAXTEXT, FORWARD, 0, np.e),
+        ("tokamax", TOKAMAX, FORWARD, np.nan, np.e),
+        ("maxdiffusion/src", MAXDIFFUSION, FORWARD, np.nan, 2),
+        ("maxdiffusion/src", MAXDIFFUSION, RAW, 0, 2),
     )
 )
