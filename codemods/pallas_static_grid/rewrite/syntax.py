@@ -56,6 +56,12 @@ def starts_line(text: str, offset: int) -> bool:
 # --- items of calls, displays and parameter lists
 
 
+_PREFETCH_HEADING = re.compile(
+    r"[ \t]*#[ \t]*(scalar )?prefetch(ed)?( \w+)?[.:]?[ \t]*$", re.I | re.M
+)
+"""A comment that heads the group of items below it, to which a new count belongs."""
+
+
 def insert_item(text: str, brackets: Brackets, index: int, item: str) -> tuple[Edit, ...]:
     """Insert `item` before item `index`, or behind the last one."""
     if not brackets.items:
@@ -70,6 +76,8 @@ def insert_item(text: str, brackets: Brackets, index: int, item: str) -> tuple[E
     at = line_end(text, before) + len(newline_of(text))
     if at > target.start:
         return (insertion(target.start, f"{item}, "),)
+    if _PREFETCH_HEADING.match(text, at, target.start):
+        at = line_end(text, at) + len(newline_of(text))
     indent = indentation(text, target.start)
     return (insertion(at, f"{indent}{item},{newline_of(text)}"),)
 
