@@ -27,7 +27,9 @@ class Case:
 
     folder: Path
     module: Any
-    _work_done: dict[str, list[Work]] = field(default_factory=dict, compare=False, repr=False)
+    _work_done: dict[tuple[str, ...], list[list[Work]]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     def get(self, name: str, default: Any) -> Any:
         return getattr(self.module, name, default)
@@ -96,12 +98,19 @@ class Case:
             return
         allowed = Allowed.of(self.after.read_text())
         allowed = dataclasses.replace(allowed, **self.get("DEAD_STEPS", {}))
+        labels = tuple(label for label, _ in chosen)
+        if labels not in self._work_done:
+            self._work_done[labels] = self._work(self.before, chosen)
+        originals = self._work_done[labels]
+        for label, before, after in zip(labels, originals, self._work(path, chosen), strict=True):
+            wrong = added_by_dead_steps(before, after, allowed)
+            assert wrong is None, f"{path.stem}, {label}: {wrong}"
+
+    def _work(self, path: Path, inputs: list[Input]) -> list[list[Work]]:
+        arguments = [args for _, args in inputs]
         with self.types():
-            for label, args in chosen:
-                before = self._original_work(label, args)
-                after = self._work(path, args)
-                wrong = added_by_dead_steps(before, after, allowed)
-                assert wrong is None, f"{path.stem}, {label}: {wrong}"
+            mode = self.modes(original=True)[0]
+            return work_of(path, self.module.entry, arguments, mode)
 
     def _check_untouched(self, path: Path, chosen: list[Input]) -> None:
         """Whether what the original leaves undefined stays as the interpreter made it."""
@@ -121,14 +130,6 @@ class Case:
             before = operands_of(self.before, entry, args, mode)
             wrong = wrongly_carried(before, operands_of(path, entry, args, mode))
         assert wrong is None, f"{path.stem}: {wrong}"
-
-    def _original_work(self, label: str, args: tuple[Any, ...]) -> list[Work]:
-        if label not in self._work_done:
-            self._work_done[label] = self._work(self.before, args)
-        return self._work_done[label]
-
-    def _work(self, path: Path, args: tuple[Any, ...]) -> list[Work]:
-        return work_of(path, self.module.entry, args, self.modes(original=True)[0])
 
     @property
     def masked(self) -> bool:

@@ -89,13 +89,23 @@ def operands_of(
 
 
 def work_of(
-    path: Path, entry: Callable[[ModuleType], Callable[..., Any]], args: Sequence[Any], mode: Mode
-) -> list[Work]:
-    """What the launches of one run did."""
+    path: Path,
+    entry: Callable[[ModuleType], Callable[..., Any]],
+    inputs: Sequence[Sequence[Any]],
+    mode: Mode,
+) -> list[list[Work]]:
+    """What the launches did, for each input."""
     launches: list[Work] = []
+    ends: list[int] = []
+
+    def one_by_one() -> Iterator[Sequence[Any]]:
+        for args in inputs:
+            yield args
+            ends.append(len(launches))
+
     with _watched(launches):
-        jax_harness.run(path, entry, args, mode)
-    return launches
+        jax_harness.run_all(path, entry, one_by_one(), mode)
+    return [launches[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def added_by_dead_steps(before: list[Work], after: list[Work], allowed: Allowed) -> str | None:
