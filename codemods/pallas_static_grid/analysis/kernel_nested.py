@@ -28,6 +28,8 @@ _SAME_GRID = frozenset(
         "associative_scan",
         "vmap",
         "run_scoped",
+        "run_state",
+        "platform_dependent",
         "loop",
         "nd_loop",
         "parallel_loop",
