@@ -123,11 +123,18 @@ def added_by_dead_steps(before: list[Work], after: list[Work], allowed: Allowed)
         if new.wrapped > old.wrapped:
             return f"{new.wrapped} reads at an index below zero"
         # With nothing live there is no block to stay on.
-        if old.steps and not allowed.loads and (more := new.loads - old.loads):
+        if old.steps and not allowed.loads and (more := _besides(new.loads, old.loads)):
             return f"input windows brought in besides: {dict(more)}"
-        if old.steps and not allowed.flushes and (more := new.flushes - old.flushes):
+        if old.steps and not allowed.flushes and (more := _besides(new.flushes, old.flushes)):
             return f"output windows written back besides: {dict(more)}"
     return None
+
+
+def _besides(new: Counter[str], old: Counter[str]) -> Counter[str]:
+    """How much more often windows moved; a wrapper that takes `*refs` names them by number."""
+    if len(new) == len(old) and all("[" in name for name in new):
+        old = Counter(dict(zip(new, old.values(), strict=True)))
+    return new - old
 
 
 def wrongly_carried(before: list[list[str]], after: list[list[str]]) -> str | None:

@@ -6,6 +6,7 @@ import ast
 
 from pallas_static_grid.analysis.kernel_facts import KernelFacts
 from pallas_static_grid.model import Edit
+from pallas_static_grid.rewrite.brackets import has_comment
 from pallas_static_grid.rewrite.locate import expression_at, function_at
 from pallas_static_grid.rewrite.names import fresh, taken_at
 from pallas_static_grid.transforms.masking.draft import Draft
@@ -18,6 +19,9 @@ from pallas_static_grid.transforms.masking.guard import (
     live_condition,
 )
 from pallas_static_grid.transforms.masking.refusing import refused
+
+_MOST_NAMES = 8
+"""A wrapper with more refs than that just hands them on."""
 
 
 def wrapper_name(kernel: KernelFacts) -> str:
@@ -44,6 +48,8 @@ def wrap_kernel(
     at = expression_at(draft.module, draft.shape.call)
     name = fresh(taken_at(draft.module.tree, at), wrapper_name(kernel))
     names = _ref_names(kernel, refs, frozenset(new_refs))
+    if not keeps and kernel.form != "lambda" and len(names) > _MOST_NAMES:
+        names = ["*refs"]
     if keeps and names == ["*refs"]:
         raise refused(
             draft.shape,
@@ -107,7 +113,9 @@ def _partial_parts(draft: Draft, kernel: KernelFacts) -> tuple[str, list[str], l
     node = expression_at(draft.module, kernel.partial.span)
     if not isinstance(node, ast.Call) or not node.args:
         return None
-    if not isinstance(node.args[0], ast.Name | ast.Attribute):
+    if not isinstance(node.args[0], ast.Name | ast.Attribute) or has_comment(
+        draft.module.text, *draft.module.span(node)
+    ):
         return None
     segments = [draft.module.segment(arg) for arg in node.args]
     keywords = [draft.module.segment(keyword) for keyword in node.keywords]
