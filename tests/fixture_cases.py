@@ -136,11 +136,28 @@ class Case:
         """Whether the rewrite may have added live counts to launches that ran before."""
         return self.folder.parent.name == "pad_and_mask" and not self.get("BEFORE_RAISES", None)
 
+    def check_overflows(self, path: Path) -> None:
+        """More steps than the user's bound: every output is NaN, the greatest integer or true."""
+        chosen = list(self.get("overflows", list)())
+        with self.types():
+            results = jax_harness.run_all(
+                path, self.module.entry, (args for _, args in chosen), self.modes()[0]
+            )
+        for (label, _), result in zip(chosen, results, strict=True):
+            for output in jax.tree.leaves(result):
+                assert _is_flagged(output), f"{path.stem}, {label}: work is lost silently"
+
     def check_lowering(self, path: Path, platform: str) -> None:
         """Lower for a platform; whatever is raised there is an error."""
         _, args = next(iter(self.module.cases()))
         with self.types():
             jax_harness.lower(path, self.module.entry, args, platform)
+
+
+def _is_flagged(output: np.ndarray[Any, Any]) -> bool:
+    if np.issubdtype(output.dtype, np.integer):
+        return bool((output == np.iinfo(output.dtype).max).all())
+    return bool((np.isnan(output) if output.dtype != bool else output).all())
 
 
 def collected() -> list[Case]:

@@ -58,6 +58,11 @@ def test_rewritten_agrees_on_two_cores(case: Case) -> None:
         case.check(case.after, mode, inputs)
 
 
+@pytest.mark.parametrize("case", parameters([c for c in REWRITTEN if c.get("overflows", None)]))
+def test_work_beyond_the_users_bound_shows(case: Case) -> None:
+    case.check_overflows(case.after)
+
+
 @pytest.mark.parametrize("case", parameters([case for case in REWRITTEN if case.masked]))
 def test_live_counts_are_carried_as_int32(case: Case) -> None:
     case.check_carriers(case.after)

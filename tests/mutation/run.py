@@ -50,6 +50,7 @@ def killed_by(case: Case, source: str) -> str | None:
             if case.masked:
                 case.check_carriers(path)
                 case.check_dead_steps(path)
+            case.check_overflows(path)
             if case.parallel:
                 for mode, inputs in case.two_cores():
                     case.check(path, mode, inputs)
