@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from case import Case, Inputs
 
-M, K, N, GROUPS = 32, 256, 128, 4
+M, K, N, GROUPS = 32, 256, 256, 4
 TILING = (8, 128, 128)
 SIZES = (
     (0, 0, 0, 0),
