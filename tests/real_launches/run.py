@@ -39,6 +39,7 @@ from case import Case  # noqa: E402
 SECONDS = 900
 """A rewrite that awaits a DMA nobody started never ends."""
 TOOL = (sys.executable, "-m", "pallas_static_grid")
+NO_LAUNCH = "no such launch"
 NO_FAMILIES = {"run", "case", "child", "compare", "ragged_batches", "ref_views"}
 
 
@@ -85,7 +86,7 @@ def outcome_of(case: Case, root: Path) -> str:
         launch for launch in json.loads(found)["launches"] if launch["function"] == case.function
     ]
     if not launches:
-        return "no such launch"
+        return NO_LAUNCH
     (launch,) = launches
     if launch["refusal"] is not None:
         return f"refused: {launch['refusal']['code']}"
@@ -113,10 +114,13 @@ def check(family: str, index: int, case: Case, root: Path, scratch: Path) -> Row
 
     if not (root / case.file).exists():
         return Row(case, "-", f"not run: no {case.file}")
-    outcome = outcome_of(case, root)
-    if outcome != "pad_and_mask":
-        return Row(case, outcome, "-")
-    after_root = rewritten(case, root, scratch)
+    try:
+        outcome = outcome_of(case, root)
+        if "pad_and_mask" not in outcome:
+            return Row(case, outcome, "-", failed=outcome == NO_LAUNCH)
+        after_root = rewritten(case, root, scratch)
+    except RuntimeError as error:
+        return Row(case, "the tool fails", str(error).strip(), failed=True)
     checked = []
     failed = False
     for mode in case.modes:
