@@ -13,7 +13,7 @@ import jax
 import jax_harness
 import numpy as np
 from jax_harness import Mode
-from kernel_work import Allowed, Work, added_by_dead_steps, operands_of, work_of, wrongly_carried
+from kernel_work import Allowed, Record, added_by_dead_steps, record, wrongly_carried
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 MODES = {mode.name: mode for mode in (jax_harness.HLO, jax_harness.TPU, jax_harness.TPU_EAGER)}
@@ -27,9 +27,7 @@ class Case:
 
     folder: Path
     module: Any
-    _work_done: dict[tuple[str, ...], list[list[Work]]] = field(
-        default_factory=dict, compare=False, repr=False
-    )
+    _records: dict[tuple[str, ...], Record] = field(default_factory=dict, compare=False, repr=False)
 
     def get(self, name: str, default: Any) -> Any:
         return getattr(self.module, name, default)
@@ -88,29 +86,33 @@ class Case:
     def check_dead_steps(self, path: Path, *, sample: bool = False) -> None:
         """Compare what the kernels do with what they do in the original: dead steps add nothing.
 
+        Live counts come in front of all other operands and are int32.
+
         `path` is the rewritten file, or a mutant of it; a sample is the first and a middle input.
         Code for GPUs only runs under the HLO interpreter: there, they leave NaN where it was.
         """
         chosen = list(self.module.cases())
         chosen = [chosen[0], chosen[len(chosen) // 2]] if sample else chosen
-        if self.modes()[0] is jax_harness.HLO:
+        on_gpu = self.modes()[0] is jax_harness.HLO
+        if on_gpu:
             self._check_untouched(path, chosen)
-            return
         allowed = Allowed.of(self.after.read_text())
         allowed = dataclasses.replace(allowed, **self.get("DEAD_STEPS", {}))
         labels = tuple(label for label, _ in chosen)
-        if labels not in self._work_done:
-            self._work_done[labels] = self._work(self.before, chosen)
-        originals = self._work_done[labels]
-        for label, before, after in zip(labels, originals, self._work(path, chosen), strict=True):
-            wrong = added_by_dead_steps(before, after, allowed)
+        if labels not in self._records:
+            self._records[labels] = self._record(self.before, chosen)
+        old, new = self._records[labels], self._record(path, chosen)
+        wrong = wrongly_carried(old.operands, new.operands)
+        assert wrong is None, f"{path.stem}: {wrong}"
+        for label, before, after in zip(labels, old.launches, new.launches, strict=True):
+            wrong = None if on_gpu else added_by_dead_steps(before, after, allowed)
             assert wrong is None, f"{path.stem}, {label}: {wrong}"
 
-    def _work(self, path: Path, inputs: list[Input]) -> list[list[Work]]:
+    def _record(self, path: Path, inputs: list[Input]) -> Record:
         arguments = [args for _, args in inputs]
         with self.types():
             mode = self.modes(original=True)[0]
-            return work_of(path, self.module.entry, arguments, mode)
+            return record(path, self.module.entry, arguments, mode)
 
     def _check_untouched(self, path: Path, chosen: list[Input]) -> None:
         """Whether what the original leaves undefined stays as the interpreter made it."""
@@ -121,15 +123,6 @@ class Case:
                 wanted = self.module.reference(*args)
                 written = np.isnan(wanted) & ~np.isnan(result)
                 assert not written.any(), f"{path.stem}, {label}: dead steps wrote {written.sum()}"
-
-    def check_carriers(self, path: Path) -> None:
-        """Look at the operands that launches are given besides: live counts are int32."""
-        _, args = next(iter(self.module.cases()))
-        mode, entry = self.modes(original=True)[0], self.module.entry
-        with self.types():
-            before = operands_of(self.before, entry, args, mode)
-            wrong = wrongly_carried(before, operands_of(path, entry, args, mode))
-        assert wrong is None, f"{path.stem}: {wrong}"
 
     @property
     def masked(self) -> bool:

@@ -67,35 +67,25 @@ class Allowed:
         return cls(kept["always"], kept["empty"], moves, moves)
 
 
-def operands_of(
-    path: Path, entry: Callable[[ModuleType], Callable[..., Any]], args: Sequence[Any], mode: Mode
-) -> list[list[str]]:
-    """The types of the operands that each launch of a run is given, in order."""
-    given: list[list[str]] = []
-    original = pl.pallas_call
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """What was seen of a file's launches."""
 
-    def noting_pallas_call(*launch_args: Any, **launch_kwargs: Any) -> Any:
-        launch = original(*launch_args, **launch_kwargs)
-
-        def noting_launch(*operands: Any, **named: Any) -> Any:
-            given.append([str(leaf.dtype) for leaf in jax.tree.leaves(operands)])
-            return launch(*operands, **named)
-
-        return noting_launch
-
-    with mock.patch.object(pl, "pallas_call", noting_pallas_call):
-        jax_harness.run(path, entry, args, mode)
-    return given
+    launches: list[list[Work]]
+    """For each input, what each launch did."""
+    operands: list[list[str]]
+    """The types of the operands of each launch, as they were traced."""
 
 
-def work_of(
+def record(
     path: Path,
     entry: Callable[[ModuleType], Callable[..., Any]],
     inputs: Sequence[Sequence[Any]],
     mode: Mode,
-) -> list[list[Work]]:
-    """What the launches did, for each input."""
+) -> Record:
+    """Run a file on all inputs and watch its launches; the HLO interpreter shows no work."""
     launches: list[Work] = []
+    operands: list[list[str]] = []
     ends: list[int] = []
 
     def one_by_one() -> Iterator[Sequence[Any]]:
@@ -103,9 +93,28 @@ def work_of(
             yield args
             ends.append(len(launches))
 
-    with _watched(launches):
+    with _watched(launches), _noted(operands):
         jax_harness.run_all(path, entry, one_by_one(), mode)
-    return [launches[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    per_input = [launches[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    return Record(per_input, operands)
+
+
+@contextlib.contextmanager
+def _noted(operands: list[list[str]]) -> Iterator[None]:
+    """Note what launches are given, when they are traced."""
+    original = pl.pallas_call
+
+    def noting_pallas_call(*launch_args: Any, **launch_kwargs: Any) -> Any:
+        launch = original(*launch_args, **launch_kwargs)
+
+        def noting_launch(*given: Any, **named: Any) -> Any:
+            operands.append([str(leaf.dtype) for leaf in jax.tree.leaves(given)])
+            return launch(*given, **named)
+
+        return noting_launch
+
+    with mock.patch.object(pl, "pallas_call", noting_pallas_call):
+        yield
 
 
 def added_by_dead_steps(before: list[Work], after: list[Work], allowed: Allowed) -> str | None:

@@ -48,7 +48,6 @@ def killed_by(case: Case, source: str) -> str | None:
             for platform in case.get("LOWERS", ()):
                 case.check_lowering(path, platform)
             if case.masked:
-                case.check_carriers(path)
                 case.check_dead_steps(path)
             case.check_overflows(path)
             if case.parallel:
