@@ -133,7 +133,7 @@ def main() -> int:
     tally: Counter[tuple[str, bool]] = Counter()
     with ThreadPoolExecutor(options.processes) as pool:
         for case, results in zip(cases, pool.map(lambda c: list(outcomes(c)), cases), strict=True):
-            print(f"{case.name}: {len(results)} mutants")
+            print(f"{case.name}: {len(results)} mutants", flush=True)
             for mutant, killer in results:
                 tally[mutant.kind, killer is not None] += 1
                 if killer is None:
