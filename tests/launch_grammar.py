@@ -243,6 +243,7 @@ def _body(rng: random.Random, spoiler: str | None) -> str:
         "parallel_revisits": "sum_out",
         "state_on_gpu": "sum_out",
         "counting_map_on_gpu": "map",
+        "contradicting_count": "map",  # Its output has extents in sight.
         "guarded_subscript": "map",
     }
     if spoiler == "map_out_of_sight" and body == "segments":
