@@ -391,6 +391,19 @@ def test_an_output_aliased_to_another_window() -> None:
     assert refusal(source)[0] == "aliased-output"
 
 
+@pytest.mark.parametrize(
+    ("refs", "count"),
+    [
+        ("x_ref: Ref, out_ref: Ref", "num_live_ref: Ref, x_ref"),
+        ("x_ref: Ref, out_ref", "num_live_ref, x_ref"),
+        ("x_ref: Shaped[8], out_ref: Shaped[8]", "num_live_ref, x_ref"),
+    ],
+)
+def test_the_count_is_annotated_as_all_refs_are(refs: str, count: str) -> None:
+    source = "Ref = object\nShaped = {8: object}\n" + simple()
+    assert count in after(source.replace("(x_ref, out_ref)", f"({refs})", 1))
+
+
 def test_a_ref_that_hands_its_block_on_is_no_longer_deleted() -> None:
     body = "del x_ref\nout_ref[...] = jnp.zeros_like(out_ref)"
     assert "del x_ref" in after(simple(body))

@@ -145,14 +145,23 @@ def guard_body(draft: Draft, plan: BodyPlan, keeps: tuple[Keep, ...], new_refs: 
     kernel = draft.shape.kernel
     assert kernel.span is not None
     node = function_at(draft.module, kernel.span)
+    typed = _ref_annotation(draft, node)
     for name in new_refs:
-        draft.add(insert_parameter(draft.module, node, kernel.first_ref, name))
+        draft.add(insert_parameter(draft.module, node, kernel.first_ref, name + typed))
     hoisted, steps = _steps(draft, plan)
     for read in kernel.reads:
         replaced = _replacement(draft, plan, read, steps)
         if replaced is not None and replaced != read.code.text:
             draft.add([Edit(read.code.span, replaced)])
     _wrap(draft, node, plan, keeps, hoisted, steps)
+
+
+def _ref_annotation(draft: Draft, node: FunctionNode) -> str:
+    """The annotation that all refs of the kernel have, if it is one plain name."""
+    args = [*node.args.posonlyargs, *node.args.args][draft.shape.kernel.first_ref :]
+    given = [arg.annotation for arg in args if isinstance(arg.annotation, ast.Name | ast.Attribute)]
+    texts = {draft.module.segment(annotation) for annotation in given}
+    return f": {texts.pop()}" if len(texts) == 1 and len(given) == len(args) else ""
 
 
 def _steps(draft: Draft, plan: BodyPlan) -> tuple[list[str], dict[int, str]]:
