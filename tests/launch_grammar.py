@@ -281,6 +281,8 @@ def _axes(
         if spoiler == "parallel_revisits":
             parallel = True
         bound = rng.randint(1 if rank > 1 else 3, 4 if rank < 3 else 3)
+        if spoiler == "state_on_gpu" and reduced:
+            bound = max(bound, 2)  # A single step carries nothing on.
         axes.append(Axis(index, bound, count if index in dynamic else "static", parallel, unit))
         if body == "segments" and reduced:
             tables[index] = "sorted"
