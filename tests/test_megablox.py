@@ -13,23 +13,12 @@ from typing import Any
 import jax_harness
 import numpy as np
 import pytest
+from group_sizes import GROUPS, SHARDS, SIZES, TILING, K, M
 from tool import launches_of, run_tool
 
 pytestmark = pytest.mark.jax
 
-M, K, N, GROUPS = 32, 256, 128, 4
-TILING = (8, 128, 128)
-SIZES = (
-    (0, 0, 0, 0),
-    (1, 0, 0, 0),
-    (0, 0, 0, 5),
-    (8, 8, 8, 8),
-    (5, 3, 0, 11),
-    (0, 15, 1, 16),
-    (32, 0, 0, 0),
-    (7, 10, 7, 8),
-)
-SHARDS = ((0, GROUPS), (1, 2))
+N = 128
 
 RANDOM = np.random.RandomState(0)
 ROWS = RANDOM.randint(-3, 4, (M, K)).astype(np.float32)

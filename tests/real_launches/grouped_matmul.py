@@ -10,21 +10,9 @@ from typing import Any
 
 import numpy as np
 from case import Case, Inputs
+from group_sizes import GROUPS, SHARDS, SIZES, TILING, K, M
 
-M, K, N, GROUPS = 32, 256, 256, 4
-TILING = (8, 128, 128)
-SIZES = (
-    (0, 0, 0, 0),
-    (1, 0, 0, 0),
-    (0, 0, 0, 5),
-    (8, 8, 8, 8),
-    (5, 3, 0, 11),
-    (0, 15, 1, 16),
-    (32, 0, 0, 0),
-    (7, 10, 7, 8),
-)
-SHARDS = ((0, GROUPS), (1, 2))
-"""The first group whose matrices are at hand, and how many are."""
+N = 256
 
 RANDOM = np.random.RandomState(0)
 ROWS = RANDOM.randint(-3, 4, (M, K)).astype(np.float32)

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pallas_static_grid.analysis.kernel_facts import Code, GridRead, ReadKind
+from pallas_static_grid.analysis.kernel_nested import FunctionNode as FunctionNode
 from pallas_static_grid.analysis.kernel_nested import grids_of
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.scopes import Scope
 from pallas_static_grid.analysis.values import External, Partial, Value, options
 from pallas_static_grid.model import Span
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 READS: dict[str, ReadKind] = {
     "program_id": "program_id",
     "num_programs": "num_programs",

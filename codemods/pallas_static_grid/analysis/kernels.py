@@ -39,13 +39,13 @@ from pallas_static_grid.analysis.launch_specs import specs_of
 from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.values import (
     Arg,
-    Const,
     External,
     Function,
     LaunchSite,
     Partial,
     Tuple,
     Value,
+    is_none,
     options,
 )
 from pallas_static_grid.model import Span
@@ -94,6 +94,7 @@ def launch_shape(facts: LaunchFacts) -> LaunchShape | None:
     in_specs = site.spec_arg("in_specs")
     scratch = site.spec_arg("scratch_shapes")
     grid = site.spec_arg("grid")
+    keys = alias_keys(site)
     return LaunchShape(
         path=module.path,
         line=site.node.lineno,
@@ -111,8 +112,8 @@ def launch_shape(facts: LaunchFacts) -> LaunchShape | None:
         kernel=kernel,
         operands=operands,
         operands_complete=complete,
-        outputs=outputs_of(facts, len(axes), operands, prefetch),
-        alias_keys=alias_keys(site),
+        outputs=outputs_of(facts, len(axes), operands, prefetch, keys),
+        alias_keys=keys,
         alias_line=_line(site, "input_output_aliases"),
         calls=call_facts(site),
         has_scratch=scratch is not None and not _is_empty(scratch.value),
@@ -206,7 +207,7 @@ def _display(module: ModuleContext, arg: Arg | None) -> Span | None:
 
 
 def _is_empty(value: Value) -> bool:
-    if isinstance(value, Const) and value.value is None:
+    if is_none(value):
         return True
     return isinstance(value, Tuple) and not value.items
 

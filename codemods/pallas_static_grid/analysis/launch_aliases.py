@@ -6,17 +6,16 @@ import ast
 
 from pallas_static_grid.analysis.kernel_facts import AliasKey, Code, OperandFacts, SpecFacts
 from pallas_static_grid.analysis.symbolic import Num, Op, Sym
-from pallas_static_grid.analysis.values import Const, Dict, Int, LaunchSite, options
+from pallas_static_grid.analysis.values import Dict, Int, LaunchSite, is_none, options
 from pallas_static_grid.model import Span
 
 
 def operands_taken_over(
-    site: LaunchSite,
+    keys: tuple[AliasKey, ...] | None,
     operands: tuple[OperandFacts, ...],
     specs: tuple[SpecFacts | None, ...],
 ) -> dict[int, tuple[int, bool]] | None:
     """Output -> operand, over flattened operands as the keys count them; and if it is assumed."""
-    keys = alias_keys(site)
     if keys is None:
         return None
     out: dict[int, tuple[int, bool]] = {}
@@ -78,7 +77,7 @@ def _rank(spec: SpecFacts | None) -> int | None:
 def alias_keys(site: LaunchSite) -> tuple[AliasKey, ...] | None:
     """The keys of `input_output_aliases`, or None where they are not written down in sight."""
     arg = site.args.get("input_output_aliases")
-    if arg is None or (isinstance(arg.value, Const) and arg.value.value is None):
+    if arg is None or is_none(arg.value):
         return ()
     node = arg.node
     if node is None:

@@ -30,6 +30,7 @@ from pallas_static_grid.analysis.values import (
     Tuple,
     Unknown,
     Value,
+    is_none,
     options,
 )
 from pallas_static_grid.model import Span
@@ -85,7 +86,7 @@ def operands_of(facts: LaunchFacts, rank: int) -> tuple[tuple[OperandFacts, ...]
 def _specs(facts: LaunchFacts, rank: int, count: int) -> tuple[tuple[SpecFacts, ...], ...] | None:
     """The specs of each operand behind the prefetched ones; None where they are not in sight."""
     arg = facts.site.spec_arg("in_specs")
-    if arg is None or _is_none(arg.value):
+    if arg is None or is_none(arg.value):
         return ((),) * count
     values = _items(arg.value)
     if values is None or len(values) != count:
@@ -112,10 +113,6 @@ def element_code(facts: LaunchFacts, name: str, place: int) -> Code | None:
 def _items(value: Value) -> tuple[Value, ...] | None:
     found = [v for v in options(value) if isinstance(v, Tuple)]
     return found[0].items if len(found) == 1 else None
-
-
-def _is_none(value: Value) -> bool:
-    return isinstance(value, Const) and value.value is None
 
 
 def _is_tree(value: Value) -> bool:
@@ -145,8 +142,8 @@ def _operand(
         None if prefetched else element_code(facts, "in_specs", place),
         specs[1:],
         leaf_counts(value),
-        none=all(_is_none(v) for v in options(value)),
-        maybe_none=any(_is_none(v) for v in options(value)),
+        none=all(is_none(v) for v in options(value)),
+        maybe_none=any(is_none(v) for v in options(value)),
         scalar_int=isinstance(value, Array) and value.shape == (),
         shape_key=shape_key(value),
         extents=_extents(text, shape),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from pallas_static_grid.analysis.facts import LaunchFacts
-from pallas_static_grid.analysis.kernel_facts import Code, OperandFacts, OutputFacts
+from pallas_static_grid.analysis.kernel_facts import AliasKey, Code, OperandFacts, OutputFacts
 from pallas_static_grid.analysis.launch_aliases import operands_taken_over
 from pallas_static_grid.analysis.launch_operands import element_code, shape_key
 from pallas_static_grid.analysis.launch_specs import spec_facts
@@ -24,7 +24,11 @@ from pallas_static_grid.model import Span
 
 
 def outputs_of(
-    facts: LaunchFacts, rank: int, operands: tuple[OperandFacts, ...], prefetched: int | None
+    facts: LaunchFacts,
+    rank: int,
+    operands: tuple[OperandFacts, ...],
+    prefetched: int | None,
+    keys: tuple[AliasKey, ...] | None,
 ) -> tuple[OutputFacts, ...] | None:
     """The outputs in order; None where they or the alias keys are not in sight."""
     shape = facts.site.args.get("out_shape")
@@ -36,7 +40,7 @@ def outputs_of(
     if specs is None:
         return None
     found = tuple(None if spec is None else spec_facts(facts, spec, rank) for spec in specs)
-    aliased = operands_taken_over(facts.site, operands, found)
+    aliased = operands_taken_over(keys, operands, found)
     if aliased is None:
         return None
     nodes = _nodes(shape, len(shapes))

@@ -12,13 +12,13 @@ from pallas_static_grid.analysis.modules import ModuleContext
 from pallas_static_grid.analysis.values import (
     Arg,
     BlockSpec,
-    Const,
     Dict,
     External,
     Instance,
     LaunchSite,
     Tuple,
     Value,
+    is_none,
     options,
 )
 from pallas_static_grid.model import Span
@@ -33,7 +33,7 @@ def spec_facts(facts: LaunchFacts, value: Value, rank: int) -> SpecFacts | None:
 
     Alternatives that differ are read as one only where one of them is None.
     """
-    found = [v for v in options(value) if not _is_none(v)]
+    found = [v for v in options(value) if not is_none(v)]
     if not found:
         return None
     if len(found) > 1 or not isinstance(found[0], BlockSpec):
@@ -43,7 +43,7 @@ def spec_facts(facts: LaunchFacts, value: Value, rank: int) -> SpecFacts | None:
 
 def alternatives(facts: LaunchFacts, value: Value, rank: int) -> tuple[SpecFacts, ...]:
     """The facts of each spec that a value may be; none for no spec."""
-    found = [v for v in options(value) if not _is_none(v)]
+    found = [v for v in options(value) if not is_none(v)]
     if len(found) > 1 and all(isinstance(v, BlockSpec) for v in found):
         return tuple(_facts(facts, v, rank) for v in found if isinstance(v, BlockSpec))
     if len(found) == 1 and (items := _leaves(found[0])) is not None:
@@ -65,10 +65,6 @@ def _leaves(value: Value) -> tuple[Value, ...] | None:
             return None
 
 
-def _is_none(value: Value) -> bool:
-    return isinstance(value, Const) and value.value is None
-
-
 def _unreadable(facts: LaunchFacts, found: list[Value]) -> SpecFacts:
     """What may be no block spec; its line is where it was bound in this file, or 0."""
     value = next((v for v in found if not isinstance(v, BlockSpec)), found[0])
@@ -84,8 +80,8 @@ def _facts(facts: LaunchFacts, spec: BlockSpec, rank: int) -> SpecFacts:
     module = spec.module
     here = module is facts.module
     block = spec.block_shape
-    shaped = block is not None and not _is_none(block.value)
-    mapped = spec.index_map is not None and not _is_none(spec.index_map.value)
+    shaped = block is not None and not is_none(block.value)
+    mapped = spec.index_map is not None and not is_none(spec.index_map.value)
     memory, name = _memory(spec.memory_space)
     entries = _entries(module, block) if shaped and block is not None else None
     windowed = shaped or mapped
@@ -119,7 +115,7 @@ def _code(module: ModuleContext, arg: Arg | None) -> Code | None:
 
 def _memory(arg: Arg | None) -> tuple[Memory, str | None]:
     """How a spec's memory space makes the ref: `windowed`, `smem`, `raw` or `unknown`."""
-    if arg is None or _is_none(arg.value):
+    if arg is None or is_none(arg.value):
         return "windowed", None
     names = {_last_name(v) for v in options(arg.value)}
     if None in names and arg.node is not None:
@@ -167,7 +163,7 @@ def _entries(module: ModuleContext, arg: Arg) -> tuple[Code | None, ...] | None:
 def _squeezed(arg: Arg | None) -> tuple[bool, ...]:
     if arg is None or not isinstance(arg.value, Tuple):
         return ()
-    return tuple(_is_none(item) or _is_squeezed(item) for item in arg.value.items)
+    return tuple(is_none(item) or _is_squeezed(item) for item in arg.value.items)
 
 
 def _is_squeezed(value: Value) -> bool:

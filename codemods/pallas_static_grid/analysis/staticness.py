@@ -20,6 +20,7 @@ from pallas_static_grid.analysis.values import (
     Union,
     Unknown,
     Value,
+    is_none,
     options,
 )
 from pallas_static_grid.model import GridKind, Step, Verdict
@@ -48,7 +49,7 @@ class Grid:
 def judge_value(value: Value) -> Verdict:
     """What a grid entry of this value is."""
     # A grid entry that is None is an error in any case: judge what it is otherwise.
-    kept = [o for o in options(value) if not (isinstance(o, Const) and o.value is None)]
+    kept = [o for o in options(value) if not is_none(o)]
     verdicts = {_judge_option(option) for option in kept or [value]}
     if "dynamic" in verdicts:
         return "dynamic"
@@ -105,7 +106,7 @@ def judge_grid(
     where = node if node is not None else at
     if value is None:
         return Grid("none", "static", (), ())
-    kinds = [o for o in options(value) if not (isinstance(o, Const) and o.value is None)]
+    kinds = [o for o in options(value) if not is_none(o)]
     if not kinds:
         return Grid("none", "static", (), ())
     text = _text(module, node)

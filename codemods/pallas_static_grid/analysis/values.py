@@ -371,6 +371,11 @@ def is_part(value: Value) -> bool:
     return isinstance(value, Int) and bool(value.part)
 
 
+def is_none(value: Value) -> bool:
+    """Whether a value is None itself."""
+    return isinstance(value, Const) and value.value is None
+
+
 def options(value: Value) -> Iterator[Value]:
     """The alternatives of a union, or the value itself."""
     value = settled(value)

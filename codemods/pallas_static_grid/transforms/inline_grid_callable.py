@@ -14,7 +14,7 @@ import ast
 
 from pallas_static_grid.analysis.facts import LaunchFacts
 from pallas_static_grid.analysis.launches import grid_argument
-from pallas_static_grid.analysis.values import Const, Function, options
+from pallas_static_grid.analysis.values import Function, is_none, options
 from pallas_static_grid.model import Edit, EditGroup, Refusal, Span
 from pallas_static_grid.rewrite.brackets import has_comment
 from pallas_static_grid.rewrite.edits import replacement
@@ -67,11 +67,7 @@ def plan(facts: LaunchFacts, context: PlanContext) -> EditGroup | Refusal | None
 def _place(facts: LaunchFacts, grid: ast.expr | None) -> Place:
     """The launch's grid argument and the one function in sight that it is."""
     value, _, _ = grid_argument(facts.site)
-    kinds = (
-        [o for o in options(value) if not (isinstance(o, Const) and o.value is None)]
-        if (value is not None)
-        else []
-    )
+    kinds = [o for o in options(value) if not is_none(o)] if (value is not None) else []
     if facts.launch.api == "wrapper":
         raise NotInlinable(facts.site.node, "a function in sight takes it, and may call it")
     if grid is None or len(kinds) != 1 or not isinstance(kinds[0], Function):

@@ -16,6 +16,7 @@ from pallas_static_grid.analysis.values import (
     Sequence,
     Tuple,
     Value,
+    is_none,
 )
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 def axis_of(args: list[Value], kwargs: dict[str, Value], at: int = 1) -> int | str | None:
     """The `axis` of a call: a number, None where none is given, "unknown" if it is no literal."""
     value = kwargs.get("axis", args[at] if len(args) > at else None)
-    if value is None or (isinstance(value, Const) and value.value is None):
+    if value is None or is_none(value):
         return None
     if isinstance(value, Int) and isinstance(value.expr, Num):
         return value.expr.value

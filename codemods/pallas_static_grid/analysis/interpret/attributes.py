@@ -30,6 +30,7 @@ from pallas_static_grid.analysis.values import (
     Union,
     Unknown,
     Value,
+    is_none,
     settled,
 )
 
@@ -50,7 +51,7 @@ class Attributes(Subscripts):
                 parts = [
                     self.attribute(option, attr, node)
                     for option in base.options
-                    if not (isinstance(option, Const) and option.value is None)
+                    if not is_none(option)
                 ]
                 return self.join_values(parts) if parts else self.opaque(node)
             case External():

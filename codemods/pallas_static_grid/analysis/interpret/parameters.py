@@ -42,6 +42,7 @@ from pallas_static_grid.analysis.values import (
     Union,
     Unknown,
     Value,
+    is_none,
     options,
 )
 
@@ -188,7 +189,7 @@ def _judge_one(
                     kept = generalize(run, kept, ident, name)
                     out = Union((replace(kept, trace=out.trace), out), trace=out.trace)
             return out
-        if jit is function.jit and _is_none(value) and not name.startswith("_"):
+        if jit is function.jit and is_none(value) and not name.startswith("_"):
             told = from_annotation(run, arg.annotation, name, ident, function)
             return _or_given(run, function, jit, name, value, told)
         return value
@@ -220,10 +221,6 @@ def _judge_one(
     return Unknown(reason, trace=def_trace(function, reason), ident=ident)
 
 
-def _is_none(value: Value) -> bool:
-    return isinstance(value, Const) and value.value is None
-
-
 def _or_given(
     run: Expressions,
     function: Function,
@@ -233,7 +230,7 @@ def _or_given(
     told: Value | None,
 ) -> Value:
     """An optional array that no call in sight passes: whoever calls from elsewhere may."""
-    if told is None or not any(_is_none(option) for option in options(told)):
+    if told is None or not any(is_none(option) for option in options(told)):
         return none
     out = none
     for option in options(told):
@@ -266,7 +263,7 @@ def _static_parameter(
         if isinstance(kind, Tuple):
             return generalize(run, replace(kind, trace=trace), ident, name)
         if isinstance(kind, Const | Function | Class | Instance | External | Partial):
-            if isinstance(kind, Const) and kind.value is None:
+            if is_none(kind):
                 number = from_use(run, function, name, ident) or _static_int(ident, name, trace)
                 return Union((kind, number), trace=trace)
             return Unknown(reason, trace=trace)

@@ -24,6 +24,7 @@ from pallas_static_grid.analysis.values import (
     Tuple,
     Unknown,
     Value,
+    is_none,
 )
 
 
@@ -152,7 +153,7 @@ class Transformations(Classes):
                         names.add(item.value)
                     else:
                         return None
-            elif isinstance(value, Const) and value.value is None:
+            elif is_none(value):
                 pass
             else:
                 return None
